@@ -1,0 +1,93 @@
+"""What the tests need from the system: looked for first, installed only if missing.
+
+A browser or a mail server is one entry more in SYSTEM_NEEDS. Readable by Python 3.8, like dev.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Mapping, Sequence
+
+from tools.terminal import CommandFailed, Problem, clean_environment, quietly
+
+# A caller's short PATH must hide neither apt-get from us nor dpkg's own tools from dpkg.
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that the tests use for real, how to find it, and how to get it."""
+
+    name: str
+    find: Callable[[], str | None]
+    packages: tuple[str, ...]
+    advice: str
+
+
+def find_postgres(environ: Mapping[str, str] = os.environ, installed: Path = Path("/usr/lib/postgresql")) -> str | None:
+    """Return where a PostgreSQL is: the DSN of a server to use, or the folder of the programs to start one."""
+    if environ.get("BIDE_TEST_PG_DSN"):
+        return environ["BIDE_TEST_PG_DSN"]
+    folders = sorted(installed.glob("*/bin"), key=lambda folder: version_of(folder.parent.name), reverse=True)
+    pg_config = shutil.which("pg_config", path=environ.get("PATH"))
+    if pg_config:
+        printed = subprocess.run(
+            [pg_config, "--bindir"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        )
+        folders.append(Path(os.fsdecode(printed.stdout).strip() or "/nowhere"))
+    # pg_config and the client's programs come without a server: only initdb proves that there is one.
+    return next((str(folder) for folder in folders if (folder / "initdb").exists()), None)
+
+
+def version_of(name: str) -> tuple[int, ...]:
+    """Return a version as numbers, so that 15 is newer than 9.6."""
+    return tuple(int(number) for number in re.findall(r"\d+", name))
+
+
+SYSTEM_NEEDS = (
+    Need(
+        name="PostgreSQL",
+        find=find_postgres,
+        packages=("postgresql",),
+        advice="Install the PostgreSQL server (Debian, Ubuntu: `apt-get install postgresql`), "
+        "or set BIDE_TEST_PG_DSN to a server on which the tests may create databases.",
+    ),
+)
+
+
+def provide(need: Need) -> None:
+    """Make sure that the system has something; install it only if it is missing, fail if it cannot be had."""
+    if need.find():
+        return
+    apt_install(need.name, need.packages, need.advice)
+    if not need.find():
+        raise Problem(f"{need.name} is still not found after its installation. {need.advice}")
+
+
+def apt_install(name: str, packages: Sequence[str], advice: str) -> None:
+    """Install Debian packages as root or with a sudo that does not ask; otherwise say what is to be installed."""
+    apt = as_administrator("apt-get")
+    if apt is None:
+        raise Problem(f"{name} is missing and cannot be installed from here. {advice}")
+    try:
+        quietly("updating the list of Debian packages", [*apt, "update"], clean_environment())
+        title = f"installing {name} with apt-get (about 30 s)"
+        quietly(title, [*apt, "install", "-y", "--no-install-recommends", *packages], clean_environment())
+    except CommandFailed as failed:
+        raise Problem(f"{failed.output}\n\n{name} is missing, and apt-get could not install it. {advice}") from failed
+
+
+def as_administrator(program: str) -> list[str] | None:
+    """Return the command that runs a system program with the rights to change the system, if there is a way."""
+    path = os.environ.get("PATH", "") + os.pathsep + SYSTEM_PATH
+    found, sudo = shutil.which(program, path=path), shutil.which("sudo", path=path)
+    if found is None or (os.geteuid() != 0 and sudo is None):
+        return None
+    # RUNLEVEL=1: a package that brings a service must not start it; our tests start their own.
+    settings = ["env", f"PATH={path}", "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1"]
+    return [*([] if os.geteuid() == 0 else [str(sudo), "-n"]), *settings, found]
