@@ -1,0 +1,148 @@
+"""Chat messages, ours and LangChain's (Ext 6), from a fixed table.
+
+LangChain's messages are pydantic models whose fields come and go between its releases. So only what differs from the
+defaults is stored, and fields that a release does not know are kept as extra attributes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from functools import lru_cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from bide.codec.models import PydanticShape, build_model, pydantic_default_of
+from bide.codec.shapes import Default, Fields, complete, default_of
+from bide.errors import CorruptDataError, UnknownTypeError
+from bide.messages import AIMessage, HumanMessage, Message, RemoveMessage, SystemMessage, ToolMessage
+
+Defaults = dict[str, Default | None]
+
+# The one module that reading may import. Its name is written here, never taken from stored bytes.
+_LANGCHAIN = "langchain_core.messages"
+
+_OURS: dict[str, type[Message]] = {
+    cls.type: cls for cls in (Message, HumanMessage, AIMessage, SystemMessage, ToolMessage, RemoveMessage)
+}
+_OUR_CLASSES = frozenset(_OURS.values())
+
+_THEIRS = {
+    "human": "HumanMessage",
+    "ai": "AIMessage",
+    "system": "SystemMessage",
+    "tool": "ToolMessage",
+    "function": "FunctionMessage",
+    "chat": "ChatMessage",
+    "remove": "RemoveMessage",
+    "HumanMessageChunk": "HumanMessageChunk",
+    "AIMessageChunk": "AIMessageChunk",
+    "SystemMessageChunk": "SystemMessageChunk",
+    "ToolMessageChunk": "ToolMessageChunk",
+    "FunctionMessageChunk": "FunctionMessageChunk",
+    "ChatMessageChunk": "ChatMessageChunk",
+}
+
+
+def is_known_message_class(cls: type) -> bool:
+    """Tell whether instances are stored by the table here, so that the class needs no name of its own."""
+    return cls in _OUR_CLASSES or cls.__module__.startswith(_LANGCHAIN)
+
+
+def writer_of(cls: type) -> Callable[[Any], list[Any]] | None:
+    """Return what takes messages of exactly this class apart, if the table has it."""
+    if cls in _OUR_CLASSES:
+        return _take_ours_apart
+    langchain = sys.modules.get(_LANGCHAIN)
+    kind = None if langchain is None else _types_by_class(langchain).get(cls)
+    if kind is None:
+        return None
+    return lambda message: _take_theirs_apart(message, kind)
+
+
+def put_together(parts: list[Any]) -> Any:
+    """Return the message that was taken apart."""
+    family, kind, *rest = parts
+    if family == "bide" and kind in _OURS:
+        return _put_ours_together(_OURS[kind], *rest)
+    if family == "langchain" and kind in _THEIRS:
+        return _put_theirs_together(_langchain_class(kind), *rest)
+    raise CorruptDataError(f"there is no message of type {kind!r}")
+
+
+# --- ours -------------------------------------------------------------------------------------------------------------
+
+
+def _take_ours_apart(message: Message) -> list[Any]:
+    cls: Any = type(message)
+    return ["bide", message.type, _told(message, _our_defaults(cls))]
+
+
+def _told(message: Any, defaults: Defaults) -> Fields:
+    """Return the fields that differ from their defaults."""
+    told = {}
+    for name, default in defaults.items():
+        value = getattr(message, name)
+        if default is None or not _is_same(value, default()):
+            told[name] = value
+    return told
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+def _put_ours_together(cls: Any, told: Fields) -> Message:
+    built: Message = object.__new__(cls)
+    for name, value in complete(cls, told, _our_defaults(cls)).items():
+        setattr(built, name, value)
+    return built
+
+
+@lru_cache
+def _our_defaults(cls: Any) -> Defaults:
+    return {f.name: default_of(f) for f in fields(cls)}
+
+
+# --- LangChain's ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache
+def _types_by_class(langchain: ModuleType) -> dict[type, str]:
+    found = {kind: getattr(langchain, name, None) for kind, name in _THEIRS.items()}
+    return {cls: kind for kind, cls in found.items() if cls is not None}
+
+
+def _take_theirs_apart(message: Any, kind: str) -> list[Any]:
+    cls: Any = type(message)
+    _, *rest = PydanticShape(cls).take_apart(message)
+    return ["langchain", kind, _told(message, _their_defaults(cls)), *rest]
+
+
+@lru_cache
+def _their_defaults(cls: Any) -> Defaults:
+    return {name: pydantic_default_of(info, {}) for name, info in cls.model_fields.items()}
+
+
+def _put_theirs_together(cls: Any, told: Fields, chosen: list[str], extra: Fields | None, private: Any) -> Any:
+    known = _their_defaults(cls)
+    unknown = {name: value for name, value in told.items() if name not in known}
+    whole = complete(cls, {name: value for name, value in told.items() if name in known}, known)
+    more = {**unknown, **(extra or {})} if unknown else extra
+    return build_model(cls, whole, set(chosen), extra=more, private=private)
+
+
+def _langchain_class(kind: str) -> Any:
+    try:
+        langchain = sys.modules.get(_LANGCHAIN) or import_module(_LANGCHAIN)
+    except ImportError as error:
+        raise UnknownTypeError(
+            f"a LangChain message of type {kind!r} is stored here, and langchain-core is not installed: "
+            f"pip install 'bide[langchain]'"
+        ) from error
+    cls = getattr(langchain, _THEIRS[kind], None)
+    if cls is None:
+        raise UnknownTypeError(f"the installed langchain-core has no {_THEIRS[kind]!r} any more")
+    return cls

@@ -1,0 +1,184 @@
+"""Every error Bide raises, in one tree.
+
+    BideError
+    ├── GraphError                 the graph as written cannot run (found at compile)
+    │   └── GraphChanged           the stored thread no longer fits the graph's code
+    ├── InvalidUpdateError         a node, an input or an edit wrote something the state cannot take
+    ├── EmptyInputError            there is nothing to run
+    ├── GraphRecursionError        more steps than `recursion_limit` allows
+    ├── ResumeError                the answer or the `None` does not fit what the thread waits for
+    │   ├── NotWaitingError        the thread waits for nothing
+    │   ├── UnknownThreadError     there is no such thread
+    │   ├── UnknownCheckpointError there is no such checkpoint
+    │   ├── UnknownInterruptError  no open question has this id
+    │   ├── AmbiguousResumeError   one answer, several open questions
+    │   ├── InvalidAnswerError     the answer does not fit the question's schema
+    │   └── ThreadPausedError      plain input on a thread that waits for an answer
+    ├── InterruptError             `interrupt()` was used where it cannot pause
+    │   └── InterruptSwallowedError  the node caught the pause and went on
+    ├── ReplayMismatchError        the node did something else than when it was first run
+    ├── StepError                  a `step()` was used wrongly, or cannot be kept
+    ├── GraphInterrupt             only with `raise_on_interrupt=True`: the pause, as an exception
+    ├── CodecError                 a value cannot be stored, or stored bytes cannot be read
+    │   ├── UnstorableValueError   refused when written, with the path of the value
+    │   ├── UnknownTypeError       the bytes name a type that nobody registered
+    │   └── CorruptDataError       the bytes are not what was written
+    └── StoreError                 the database said no
+        ├── ConflictError          somebody else was faster; nothing was written
+        │   ├── ThreadBusyError    another run is live on this thread
+        │   ├── AlreadyAnsweredError  the question has its answer already
+        │   └── LeaseLostError     another worker has taken this run over
+        ├── StoreBusyError         another process held the database for too long
+        ├── StoreFormatError       not a Bide database, damaged, or from a newer version
+        └── StoreUnavailableError  cannot be opened or written: path, permissions, disk full
+
+Messages say what happened, why it matters, and what to do next. The signal that unwinds a paused node is
+not here: it is a `BaseException` (see `bide.engine.context`), so that `except Exception` cannot swallow it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class BideError(Exception):
+    """The base of every error that Bide raises on purpose."""
+
+
+class GraphError(BideError, ValueError):
+    """The graph cannot run as it is written; found at compile."""
+
+
+class GraphChanged(GraphError):
+    """A stored thread no longer fits the code of its graph."""
+
+
+class InvalidUpdateError(BideError, ValueError):
+    """A write that the state cannot take."""
+
+
+class EmptyInputError(BideError, ValueError):
+    """There is nothing to run."""
+
+
+class GraphRecursionError(BideError, RecursionError):
+    """The run took more steps than `recursion_limit` allows; its state is kept."""
+
+
+class ResumeError(BideError, ValueError):
+    """What was given does not fit what the thread waits for; nothing was written."""
+
+
+class NotWaitingError(ResumeError):
+    """The thread is not waiting for an answer."""
+
+
+class UnknownThreadError(ResumeError, LookupError):
+    """There is no thread with this id."""
+
+
+class UnknownCheckpointError(ResumeError, LookupError):
+    """There is no checkpoint with this id."""
+
+
+class UnknownInterruptError(ResumeError, LookupError):
+    """No open question has this id: it is unknown, answered, expired or cancelled."""
+
+    def __init__(self, message: str, *, interrupt_ids: tuple[str, ...] = (), pending_ids: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.interrupt_ids = interrupt_ids
+        self.pending_ids = pending_ids
+
+
+class AmbiguousResumeError(ResumeError):
+    """One answer was given, and several questions are open."""
+
+
+class InvalidAnswerError(ResumeError):
+    """The answer does not fit the question's schema; the question stays open."""
+
+
+class ThreadPausedError(ResumeError):
+    """Plain input was given to a thread that waits for an answer."""
+
+
+class InterruptError(BideError, RuntimeError):
+    """`interrupt()` was called where nothing can be paused."""
+
+
+class InterruptSwallowedError(InterruptError):
+    """A node caught the signal of its own `interrupt()` and went on."""
+
+
+class ReplayMismatchError(BideError, RuntimeError):
+    """On replay the node did something else than what its journal holds."""
+
+
+class StepError(BideError, RuntimeError):
+    """A `step()` was used wrongly, or its result cannot be kept."""
+
+
+class GraphInterrupt(BideError):
+    """The run paused, and the caller asked for an exception: `raise_on_interrupt=True`."""
+
+    def __init__(self, *, node: str, state: Any, value: Any, next: tuple[str, ...], interrupts: tuple[Any, ...]):
+        super().__init__(
+            f"Node {node!r} asks: {value!r}. The thread is saved; answer with invoke(Command(resume=…), config)."
+        )
+        self.node = node
+        self.state = state
+        self.value = value
+        self.next = next
+        self.interrupts = interrupts
+
+
+class CodecError(BideError, TypeError):
+    """A value and its stored bytes do not fit each other."""
+
+
+class UnstorableValueError(CodecError):
+    """The value would not come back equal, so it was not written."""
+
+    def __init__(self, message: str, *, path: str = ""):
+        super().__init__(message)
+        self.path = path
+
+
+class UnknownTypeError(CodecError):
+    """Stored bytes name a type that is not registered."""
+
+
+class CorruptDataError(CodecError):
+    """Stored bytes are damaged: they are not what was written."""
+
+
+class StoreError(BideError):
+    """The store could not do what was asked."""
+
+
+class ConflictError(StoreError):
+    """Somebody else was faster; nothing was written."""
+
+
+class ThreadBusyError(ConflictError):
+    """Another run is live on this thread."""
+
+
+class AlreadyAnsweredError(ConflictError):
+    """The question has its answer already; an answer stands."""
+
+
+class LeaseLostError(ConflictError):
+    """Another worker has taken this run over; nothing was written."""
+
+
+class StoreBusyError(StoreError):
+    """Another process held the database for too long."""
+
+
+class StoreFormatError(StoreError):
+    """The file is not a Bide database, is damaged, or was written by a newer version."""
+
+
+class StoreUnavailableError(StoreError):
+    """The database cannot be opened or written."""
