@@ -1,0 +1,40 @@
+"""Time as an input: the only module that reads the machine's clock."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+Instant = int
+"""Milliseconds since 1970 in UTC: what the database stores and compares."""
+
+
+class Clock(Protocol):
+    """Something that tells the time; tests give one that they can move."""
+
+    def now(self) -> Instant:
+        """Return the present instant."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now(self) -> Instant:
+        """Return the present instant."""
+        return time.time_ns() // 1_000_000
+
+
+def iso(instant: Instant) -> str:
+    """Write an instant as people and JSON read it."""
+    return datetime.fromtimestamp(instant / 1000, UTC).isoformat()
+
+
+def uuid7(now: Instant) -> str:
+    """Make an id that sorts by time and cannot be guessed."""
+    tail = int.from_bytes(os.urandom(10))
+    value = (now << 80) | (0x7 << 76) | ((tail >> 68) & 0xFFF) << 64 | (0x2 << 62) | (tail & 0x3FFFFFFFFFFFFFFF)
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,0 +1,122 @@
+"""Which answer belongs to which question. Strict: nothing is guessed, and nothing is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bide.engine.values import Loaded, Question
+from bide.errors import (
+    AlreadyAnsweredError,
+    AmbiguousResumeError,
+    InvalidAnswerError,
+    NotWaitingError,
+    UnknownInterruptError,
+    UnknownThreadError,
+)
+from bide.shape import problems
+from bide.types import WaitStatus
+
+Answers = list[tuple[Question, Any]]
+
+
+def match_answers(resume: Any, loaded: Loaded) -> Answers:
+    """Return each answered question with its answer, or raise; static pauses are passed on the way."""
+    waits = loaded.open_waits
+    if not waits and not _is_id_map(resume):
+        raise _nothing_open(loaded)
+    holds: Answers = [(wait.question, None) for wait in waits if wait.question.is_static]
+    asks = [wait.question for wait in waits if not wait.question.is_static]
+    if _is_id_map(resume):
+        answers = _by_id(resume, asks, loaded)
+    elif len(asks) > 1:
+        raise AmbiguousResumeError(
+            f"One answer was given, and {len(asks)} questions are open ({shown_list(loaded)}). "
+            f"Say which: Command(resume={{id: answer, …}}). Some may stay open."
+        )
+    else:
+        answers = [(asks[0], resume)] if asks else [(question, resume) for question, _ in holds]
+        holds = holds if asks else []
+    for question, answer in answers:
+        _check_shape(question, answer)
+    return answers + holds
+
+
+def shown_list(loaded: Loaded) -> str:
+    """List the open questions for a message: node, id, and what is asked."""
+    shown = []
+    for wait in loaded.open_waits:
+        question = wait.question
+        if question.is_static:
+            shown.append(f"the pause {question.kind} node {question.node!r}")
+        else:
+            text = repr(question.value)
+            shown.append(f"{question.id}: {question.node!r} asks {text if len(text) < 60 else text[:57] + '…'}")
+    return "; ".join(shown)
+
+
+def _is_id_map(resume: Any) -> bool:
+    """Whether this is a map of question ids. Ids are 32 hex digits, so no dict of words is taken for one."""
+    return isinstance(resume, Mapping) and bool(resume) and all(_is_id(key) for key in resume)
+
+
+def _is_id(key: Any) -> bool:
+    return isinstance(key, str) and len(key) == 32 and all(digit in "0123456789abcdef" for digit in key)
+
+
+def _by_id(resume: Mapping[str, Any], asks: list[Question], loaded: Loaded) -> Answers:
+    by_id = {question.id: question for question in asks}
+    settled = {wait.question.id: wait for wait in loaded.waits if wait.status is not WaitStatus.OPEN}
+    for id_ in resume:
+        if id_ in settled:
+            raise AlreadyAnsweredError(
+                f"Question {id_} is {settled[id_].status}: {settled[id_].answer!r}. An answer stands; nothing was "
+                f"written. To go on with it use invoke(None, config); to answer differently, fork from the checkpoint "
+                f"before."
+            )
+    unknown = tuple(id_ for id_ in resume if id_ not in by_id)
+    if unknown:
+        raise UnknownInterruptError(
+            f"No open question has the id {unknown[0]}. Open: {shown_list(loaded) or 'none'}. Nothing was written.",
+            interrupt_ids=unknown,
+            pending_ids=tuple(by_id),
+        )
+    return [(by_id[id_], answer) for id_, answer in resume.items()]
+
+
+def _nothing_open(loaded: Loaded) -> Exception:
+    if loaded.checkpoint is None:
+        return UnknownThreadError(
+            "There is no such thread, so there is nothing to resume. Check the thread_id (and which database is open); "
+            "start a thread with invoke({…}, config)."
+        )
+    answered = [wait for wait in loaded.waits if wait.status is WaitStatus.ANSWERED]
+    if answered:
+        return AlreadyAnsweredError(
+            f"The question {answered[0].question.value!r} has its answer already: {answered[0].answer!r}. An answer "
+            f"stands; nothing was written. Go on with it: invoke(None, config)."
+        )
+    if loaded.checkpoint.tasks:
+        return NotWaitingError(
+            f"The thread does not wait for an answer: it stands before {', '.join(loaded.checkpoint.next)} after a "
+            f"failed or stopped run. Go on with invoke(None, config)."
+        )
+    return NotWaitingError(
+        "The thread does not wait for an answer: it has finished. Look at it with get_state(config); "
+        "give it new input with invoke({…}, config)."
+    )
+
+
+def _check_shape(question: Question, answer: Any) -> None:
+    if question.schema is None:
+        return
+    found = problems(answer, dict(question.schema))
+    if found:
+        listed = "\n".join(f"  - {problem}" for problem in found)
+        raise InvalidAnswerError(
+            f"The answer to {question.value!r} (node {question.node!r}) does not fit:\n{listed}\n"
+            f"Nothing was written; the question is still open."
+        )
+
+
+__all__ = ["Answers", "match_answers", "shown_list"]

@@ -1,0 +1,124 @@
+"""What changed: from the writes of finished tasks to the next checkpoint. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bide.engine.channels import LastValue
+from bide.engine.plan import Place, origins_of, plan, targets_of
+from bide.engine.spec import GraphSpec
+from bide.engine.values import Checkpoint, Outcome, Task
+from bide.errors import InvalidUpdateError
+from bide.types import START, UNSET, Overwrite
+
+Writes = Mapping[str, Sequence[Any]]
+
+
+def next_checkpoint(
+    spec: GraphSpec, before: Checkpoint, outcomes: Sequence[Outcome], *, source: str = "loop"
+) -> tuple[Checkpoint, frozenset[str]]:
+    """Apply a finished step; return the checkpoint after it, and the keys it wrote.
+
+    `outcomes` come in task order, whichever finished first, so the result is the same at every run.
+    """
+    writes = _gather(spec, outcomes)
+    full = [join for join in spec.joins if join in writes and _fills(spec, join, before, writes)]
+    seq = before.seq + 1
+    values, changed = merge(spec, before, writes, outcomes)
+    tasks = plan(seq, targets_of(spec, outcomes, full))
+    origins = origins_of(outcomes)
+    after = Checkpoint(
+        seq, before.seq, before.step + 1, source, values, tasks, origins, spec.fingerprint, None, before.extras
+    )
+    return after, changed
+
+
+def edited_checkpoint(
+    spec: GraphSpec, before: Checkpoint, writes: Sequence[tuple[str, Any]], *, source: str
+) -> tuple[Checkpoint, frozenset[str]]:
+    """Apply writes beside the steps: the plan stays as it is, with its tasks and their ids."""
+    if not writes:
+        return before, frozenset()
+    grouped: dict[str, list[Any]] = {}
+    for key, value in writes:
+        grouped.setdefault(key, []).append(value)
+    seq = before.seq + 1
+    values, changed = merge(spec, before, grouped, (), keep_fleeting=True)
+    after = before._replace(
+        seq=seq,
+        parent=before.seq,
+        source=source,
+        values=values,
+        fingerprint=spec.fingerprint,
+        extras=before.extras | {key for key in grouped if key not in spec.channels},
+        created_at=None,
+    )
+    return after, changed
+
+
+def rerouted(spec: GraphSpec, checkpoint: Checkpoint, places: Sequence[Place]) -> Checkpoint:
+    """Replace the plan of a checkpoint that is not written yet."""
+    return checkpoint._replace(tasks=plan(checkpoint.seq, places))
+
+
+def merge(
+    spec: GraphSpec,
+    before: Checkpoint,
+    writes: Writes,
+    outcomes: Sequence[Outcome],
+    *,
+    keep_fleeting: bool = False,
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the values after these writes, and which keys changed. Only written keys are touched."""
+    values = dict(before.values)
+    channels = spec.channels
+    for key, written in writes.items():
+        channel = channels.get(key, _PLAIN)
+        if channel.__class__ is LastValue and len(written) == 1 and written[0].__class__ is not Overwrite:
+            values[key] = written[0]  # the commonest case, without a call
+            continue
+        try:
+            values[key] = channel.merge(key, values.get(key, UNSET), written)
+        except InvalidUpdateError as problem:
+            raise _with_writers(problem, key, outcomes) from problem.__cause__
+    if keep_fleeting or not spec.fleeting:
+        return values, frozenset(writes)
+    gone = [key for key in spec.fleeting if key in values and key not in writes]
+    for key in gone:
+        del values[key]
+    return values, frozenset((*writes, *gone))
+
+
+_PLAIN = LastValue()
+
+
+def seen_after(
+    spec: GraphSpec, values: Mapping[str, Any], task: Task, writes: Sequence[tuple[str, Any]]
+) -> Mapping[str, Any]:
+    """Return the values as a conditional edge sees them: with the writes of its own node, and no other's."""
+    seen = dict(values)
+    for key, value in writes:
+        seen[key] = spec.channel(key).merge(key, seen.get(key, UNSET), [value])
+    return seen
+
+
+def _gather(spec: GraphSpec, outcomes: Sequence[Outcome]) -> dict[str, list[Any]]:
+    writes: dict[str, list[Any]] = {}
+    for outcome in outcomes:
+        for key, value in outcome.writes:
+            writes.setdefault(key, []).append(value)
+        name = outcome.task.node
+        if name != START:
+            for join in spec.nodes[name].joins:
+                writes.setdefault(join, []).append(name)
+    return writes
+
+
+def _fills(spec: GraphSpec, join: str, before: Checkpoint, writes: Writes) -> bool:
+    return spec.barrier(join).is_full(before.values.get(join, UNSET), writes[join])
+
+
+def _with_writers(problem: InvalidUpdateError, key: str, outcomes: Sequence[Outcome]) -> InvalidUpdateError:
+    nodes = [repr(outcome.task.node) for outcome in outcomes if any(name == key for name, _ in outcome.writes)]
+    return InvalidUpdateError(f"{problem} Written by: {', '.join(nodes)}." if nodes else str(problem))

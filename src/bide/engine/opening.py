@@ -1,0 +1,367 @@
+"""How a call takes up a thread: start, go on, resume, redirect, fork, or refuse. Pure, and strict.
+
+Every refusal happens here, before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bide.engine.answers import match_answers, shown_list
+from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
+from bide.engine.plan import Place, plan, replant
+from bide.engine.spec import GraphSpec
+from bide.engine.values import (
+    Assignment,
+    Begin,
+    Checkpoint,
+    Ending,
+    Join,
+    JournalEntry,
+    Loaded,
+    Outcome,
+    Question,
+    Start,
+    Task,
+    Wait,
+)
+from bide.engine.work import check_keys, checked_places
+from bide.errors import (
+    AmbiguousResumeError,
+    EmptyInputError,
+    GraphChanged,
+    InvalidUpdateError,
+    ResumeError,
+    ThreadBusyError,
+    ThreadPausedError,
+    UnknownThreadError,
+)
+from bide.types import START, UNSET, Command, OnPaused, RunStatus, WaitStatus
+
+Write = tuple[str, Any]
+Opened = Generator[Any, Any, "Opening | Ending"]
+
+
+class Request(NamedTuple):
+    """One call of invoke or stream, as the engine sees it."""
+
+    input: Any
+    seq: int | None = None
+    """The checkpoint that the call is pinned to, if any."""
+    merges: bool = False
+    """Whether plain input is merged into the pinned checkpoint (`checkpoint=`)."""
+    on_paused: OnPaused = "error"
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    wants: frozenset[str] = frozenset()
+    durable: bool = True
+    recursion_limit: int = 10_000
+
+
+class Opening(NamedTuple):
+    """A thread that may be taken, and what is already known of its current step."""
+
+    begin: Begin
+    checkpoint: Checkpoint
+    results: Mapping[str, Outcome]
+    steps: Mapping[str, Mapping[str, JournalEntry]]
+    waits: tuple[Wait, ...]
+
+
+NOTHING = Loaded(None, 0, None, None, {}, {}, {}, ())
+"""What is loaded of a thread that does not exist."""
+
+
+def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
+    """Decide what this call does with the thread."""
+    run = loaded.run
+    if run is not None and run.status is RunStatus.RUNNING and not run.is_orphan:
+        raise ThreadBusyError(
+            "Another run is live on this thread, and its worker is alive. A thread has one run at a time: "
+            "wait for it to finish or pause, or use another thread_id."
+        )
+    if loaded.checkpoint is not None:
+        check_fits(spec, loaded.checkpoint)
+    given = request.input
+    if loaded.checkpoint is not None and loaded.checkpoint.seq != loaded.head:
+        return (yield from _at_older(spec, request, loaded, loaded.checkpoint))
+    if given is None:
+        return _go_on(loaded)
+    if isinstance(given, Command):
+        return (yield from _obey(spec, given, loaded))
+    if loaded.open_waits:
+        return (yield from _input_while_paused(spec, request, loaded))
+    return (yield from _start(spec, loaded, read_input(spec, given)))
+
+
+# ── Start ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_input(spec: GraphSpec, given: Any) -> list[Write]:
+    """Turn the caller's input into writes; keys that the graph does not take are left out, as long as one remains."""
+    pairs = spec.read_update(given)
+    if pairs is None:
+        raise InvalidUpdateError(
+            f"The input is {given!r} ({type(given).__name__}). Give a dict of state keys, an instance of the state's "
+            f"schema, a Command, or None to go on."
+        )
+    writes = [(key, value) for key, value in pairs.items() if key in spec.input_keys]
+    if pairs and not writes:
+        raise EmptyInputError(
+            f"None of the input's keys ({', '.join(map(repr, pairs))}) is a key of the graph's input. "
+            f"It takes: {', '.join(sorted(spec.input_keys))}."
+        )
+    return writes
+
+
+def _start(spec: GraphSpec, loaded: Loaded, writes: Sequence[Write], goto: Sequence[Place] = ()) -> Opened:
+    """Begin at START (or at `goto`) over the state there is. Whatever was planned before is dropped."""
+    before = _base(spec, loaded)
+    entry = Outcome(Task("start", START), tuple(writes), tuple(goto))
+    checkpoint, changed = next_checkpoint(spec, before, [entry], source="input")
+    if goto:
+        checkpoint = rerouted(spec, checkpoint, goto)
+    elif spec.start.branches:
+        routed = yield from choose(checkpoint, [entry.task])
+        checkpoint = rerouted(spec, checkpoint, [*spec.start.edges, *routed])
+    checkpoint = checkpoint._replace(parent=loaded.checkpoint.seq if loaded.checkpoint else None)
+    begin = Begin(loaded, checkpoint, changed, supersede=loaded.run, cancel_waits=True, forget=True)
+    return _fresh(begin, checkpoint)
+
+
+def _base(spec: GraphSpec, loaded: Loaded) -> Checkpoint:
+    """Return the state to begin over: numbered as the head, with no half-filled barriers."""
+    old = loaded.checkpoint
+    if old is None:
+        return Checkpoint(loaded.head, None, -1, "", spec.initial, (), ())
+    values = {key: value for key, value in old.values.items() if key not in spec.joins}
+    return old._replace(seq=loaded.head, values=values)
+
+
+def _fresh(begin: Begin, checkpoint: Checkpoint) -> Opening:
+    return Opening(begin, checkpoint, {}, {}, ())
+
+
+def choose(checkpoint: Checkpoint, tasks: Sequence[Task]) -> Generator[Any, Any, list[Place]]:
+    """Let the conditional edges of these nodes choose on the state of `checkpoint`."""
+    yield Start(tuple(Assignment(task, checkpoint, routes_only=True) for task in tasks))
+    chosen: dict[str, Outcome] = {}
+    while len(chosen) < len(tasks):
+        for outcome in (yield Join()):
+            chosen[outcome.task.id] = outcome
+    for outcome in chosen.values():
+        if outcome.error is not None:
+            raise outcome.error
+    return [place for task in tasks for place in chosen[task.id].routes]
+
+
+# ── Go on ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _go_on(loaded: Loaded) -> Opening | Ending:
+    """`invoke(None)`: pass static pauses, retry what failed, take over what a dead worker left."""
+    checkpoint = loaded.checkpoint
+    if checkpoint is None:
+        raise UnknownThreadError(
+            "There is nothing to go on with: this thread has no checkpoint. Start it with an input, "
+            "for example invoke({…}, config); and check the thread_id."
+        )
+    holds = [wait.question for wait in loaded.open_waits if wait.question.is_static]
+    if holds:
+        return _taken(loaded, checkpoint, [(question, None) for question in holds])
+    asks = tuple(wait.question for wait in loaded.open_waits)
+    waiting = {question.task_id for question in asks}
+    can_run = [task for task in checkpoint.tasks if task.id not in waiting and task.id not in loaded.results]
+    if not can_run and (asks or not checkpoint.tasks):
+        return Ending(checkpoint, asks)
+    return _taken(loaded, checkpoint, [])
+
+
+def _taken(
+    loaded: Loaded,
+    checkpoint: Checkpoint,
+    answers: Sequence[tuple[Question, Any]],
+    changed: frozenset[str] = frozenset(),
+) -> Opening:
+    """Take the thread with its step as it stands: results, journal and answers are kept."""
+    given = {question.id: answer for question, answer in answers}
+    waits = tuple(
+        wait._replace(status=WaitStatus.ANSWERED, answer=given[wait.question.id]) if wait.question.id in given else wait
+        for wait in loaded.waits
+    )
+    is_new = loaded.checkpoint is not checkpoint
+    begin = Begin(loaded, checkpoint if is_new else None, changed, claim=loaded.run, answers=tuple(answers))
+    return Opening(begin, checkpoint, loaded.results, loaded.steps, waits)
+
+
+# ── Resume ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _obey(spec: GraphSpec, command: Command, loaded: Loaded) -> Opened:
+    if command.graph is not None:
+        raise InvalidUpdateError(f"Command(graph={command.graph!r}) cannot be an input: the root graph has no parent.")
+    goto = checked_places(spec, command.targets, "Command(goto=…)")
+    writes = _command_writes(spec, command)
+    if command.resume is UNSET:
+        return (yield from _redirect(spec, loaded, writes, goto))
+    answers = match_answers(command.resume, loaded)
+    return (yield from _resume(spec, loaded, answers, writes, goto))
+
+
+def _command_writes(spec: GraphSpec, command: Command) -> list[Write]:
+    if command.update is None:
+        return []
+    pairs = spec.read_update(command.update)
+    if pairs is None:
+        raise InvalidUpdateError(f"Command(update={command.update!r}) must be a dict of state keys.")
+    check_keys(spec, pairs, "Command(update=…) holds")
+    return list(pairs.items())
+
+
+def _redirect(spec: GraphSpec, loaded: Loaded, writes: list[Write], goto: list[Place]) -> Opened:
+    """A Command without an answer: go elsewhere. Open questions are cancelled, visibly, never left running beside."""
+    if loaded.open_waits and not goto:
+        raise ThreadPausedError(
+            f"The thread waits for an answer ({shown_list(loaded)}), and this Command gives none. Add resume=…; "
+            f"to change the state and keep waiting use update_state(config, …); to leave the question use goto=…."
+        )
+    if not goto and not writes:
+        raise EmptyInputError("The Command is empty. Give it resume=…, update=… or goto=….")
+    return (yield from _start(spec, loaded, writes, goto))
+
+
+def _resume(
+    spec: GraphSpec,
+    loaded: Loaded,
+    answers: Sequence[tuple[Question, Any]],
+    writes: Sequence[Write],
+    goto: Sequence[Place] = (),
+) -> Opened:
+    """Record the answers and go on; what they change may choose another way."""
+    before = loaded.checkpoint
+    assert before is not None, "a wait belongs to a checkpoint"
+    checkpoint, changed = edited_checkpoint(spec, before, writes, source="update")
+    returned = [answer for question, answer in answers if question.kind == "return"]
+    if returned or goto:
+        checkpoint = checkpoint._replace(
+            seq=before.seq + 1,
+            parent=before.seq,
+            source="update" if writes else "resume",
+            resume_value=returned[-1] if returned else before.resume_value,
+            created_at=None,
+        )
+    if checkpoint is not before and not _has_begun(loaded):
+        checkpoint = yield from reroute(spec, checkpoint)
+    if goto:
+        checkpoint = checkpoint._replace(tasks=(*checkpoint.tasks, *plan(checkpoint.seq, goto)))
+    return _taken(loaded, checkpoint, answers, changed)
+
+
+def _has_begun(loaded: Loaded) -> bool:
+    """Whether a task of the present step has run: then its plan stands."""
+    return bool(loaded.results) or any(wait.question.kind == "call" for wait in loaded.waits)
+
+
+def reroute(spec: GraphSpec, checkpoint: Checkpoint) -> Generator[Any, Any, Checkpoint]:
+    """Choose the next tasks again, on the state as it is now, if any conditional edge has a say in it."""
+    nodes = {**spec.nodes, START: spec.start}
+    origins = [origin for origin in checkpoint.origins if origin.node in nodes]
+    branching = [Task(origin.task_id, origin.node) for origin in origins if nodes[origin.node].branches]
+    if not branching:
+        return checkpoint
+    routed = yield from choose(checkpoint, branching)
+    places: list[Place] = [*routed]
+    for origin in origins:
+        places += [*nodes[origin.node].edges, *origin.goto]
+    # A full barrier has planned its node already, and stays planned.
+    places += [task.node for task in checkpoint.tasks if task.node in spec.joins.values()]
+    fresh = rerouted(spec, checkpoint, places)
+    return checkpoint if fresh.next == checkpoint.next else fresh
+
+
+def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
+    policy = "resume" if request.merges else request.on_paused
+    if policy == "restart":
+        return (yield from _start(spec, loaded, read_input(spec, request.input)))
+    if policy == "error":
+        raise ThreadPausedError(
+            f"The thread waits for an answer ({shown_list(loaded)}), and got plain input. An answer must be explicit: "
+            f"invoke(Command(resume=…), config). To merge the input and go on use on_paused='resume'; to drop the "
+            f"questions and begin anew use on_paused='restart'."
+        )
+    asks = [wait.question for wait in loaded.open_waits if not wait.question.is_static]
+    if len(asks) > 1:
+        raise AmbiguousResumeError(
+            f"Plain input can answer only one open question, and there are {len(asks)} ({shown_list(loaded)}). "
+            f"Answer by id: invoke(Command(resume={{id: answer, …}}), config)."
+        )
+    holds = [wait.question for wait in loaded.open_waits if wait.question.is_static]
+    answers = [(question, request.input) for question in asks] + [(question, None) for question in holds]
+    return (yield from _resume(spec, loaded, answers, merged_writes(spec, request.input)))
+
+
+def merged_writes(spec: GraphSpec, given: Any) -> list[Write]:
+    """Read an edit from outside: keys beside the schema are kept where the state is open."""
+    pairs = spec.read_update(given)
+    if pairs is None:
+        raise InvalidUpdateError(f"The input {given!r} cannot be merged into the state. Give a dict of state keys.")
+    if not spec.open_state:
+        check_keys(spec, pairs, "The input holds")
+    return list(pairs.items())
+
+
+# ── Older checkpoints ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _at_older(spec: GraphSpec, request: Request, loaded: Loaded, old: Checkpoint) -> Opened:
+    """Go on from a checkpoint that is no longer the head: history stays, a branch is added."""
+    given = request.input
+    if isinstance(given, Command) and given.resume is not UNSET:
+        raise ResumeError(
+            f"Checkpoint {old.seq} is not the newest one of its thread, and its questions have been dealt with. To "
+            f"answer differently, fork first: invoke(None, <that config>) asks again; then answer the new question."
+        )
+    if given is None or request.merges:
+        if given is None and not old.tasks:
+            return Ending(old, ())
+        return (yield from _fork(spec, loaded, old, [] if given is None else merged_writes(spec, given)))
+    if isinstance(given, Command):
+        goto = checked_places(spec, given.targets, "Command(goto=…)")
+        return (yield from _start(spec, loaded, _command_writes(spec, given), goto))
+    return (yield from _start(spec, loaded, read_input(spec, given)))
+
+
+def _fork(spec: GraphSpec, loaded: Loaded, old: Checkpoint, writes: Sequence[Write]) -> Opened:
+    checkpoint, changed = fork_checkpoint(spec, loaded, old, writes)
+    if writes:
+        checkpoint = yield from reroute(spec, checkpoint)
+    begin = Begin(loaded, checkpoint, changed, supersede=loaded.run, cancel_waits=True, forget=True)
+    return _fresh(begin, checkpoint)
+
+
+def fork_checkpoint(
+    spec: GraphSpec, loaded: Loaded, old: Checkpoint, writes: Sequence[Write], source: str = "fork"
+) -> tuple[Checkpoint, frozenset[str]]:
+    """Copy an old checkpoint to the head, with its tasks planned anew."""
+    numbered = old._replace(seq=loaded.head)
+    forked, changed = edited_checkpoint(spec, numbered, writes, source=source)
+    forked = forked._replace(seq=loaded.head + 1, parent=old.seq, source=source, created_at=None)
+    return forked._replace(tasks=replant(forked.tasks, forked.seq)), changed
+
+
+def check_fits(spec: GraphSpec, checkpoint: Checkpoint) -> None:
+    """Refuse a thread whose nodes or keys the graph no longer has, instead of ending it in silence."""
+    gone = [task.node for task in checkpoint.tasks if task.node not in spec.nodes]
+    if gone:
+        raise GraphChanged(
+            f"The thread stands before node {gone[0]!r}, which graph {spec.name!r} no longer has. "
+            f"Known nodes: {', '.join(map(repr, spec.nodes))}. Bring the node back (an old name may point to new "
+            f"code), or move the thread on with update_state(config, None, as_node=…)."
+        )
+    lost = [key for key in checkpoint.values if key not in spec.channels and key not in checkpoint.extras]
+    if lost:
+        raise GraphChanged(
+            f"The thread holds state key {lost[0]!r}, which graph {spec.name!r} no longer has. "
+            f"Known keys: {', '.join(sorted(spec.state_keys))}. Bring the key back, or begin a new thread."
+        )

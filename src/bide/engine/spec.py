@@ -1,0 +1,80 @@
+"""GraphSpec: what `compile()` produces and the engine runs. Plain data and functions, no run in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from bide.engine.channels import Barrier, Channel, LastValue
+
+
+class Call(NamedTuple):
+    """A user's function, and how to call it."""
+
+    function: Callable[..., Any]
+    is_async: bool
+    takes_state: bool = True
+    injected: tuple[tuple[str, str], ...] = ()
+    """Parameters that the engine fills: (parameter, `config` | `runtime` | `writer`)."""
+
+
+class Branch(NamedTuple):
+    """A conditional edge: a function that chooses the next places."""
+
+    name: str
+    call: Call
+    read: Callable[[Mapping[str, Any]], Any]
+    destinations: Mapping[Any, str] | None
+    """What the function's results mean, or None when it returns names itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node, with everything about it that can be known at compile."""
+
+    name: str
+    call: Call
+    read: Callable[[Mapping[str, Any]], Any]
+    """Makes the node's argument from channel values."""
+    edges: tuple[str, ...] = ()
+    branches: tuple[Branch, ...] = ()
+    joins: tuple[str, ...] = ()
+    """Names of the barrier channels at which this node arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSpec:
+    """A graph, ready to run."""
+
+    name: str
+    nodes: Mapping[str, NodeSpec]
+    start: NodeSpec
+    """START as a node: its edges and branches lead to the first nodes."""
+    channels: Mapping[str, Channel]
+    joins: Mapping[str, str]
+    """Barrier channel → the node that runs when it is full."""
+    input_keys: frozenset[str]
+    output_keys: tuple[str, ...]
+    state_keys: frozenset[str]
+    """Every key of the graph's own schemas; barrier channels are not among them."""
+    read_update: Callable[[Any], Mapping[str, Any] | None]
+    """Turns a dict or a schema instance into key → value; None when it is neither."""
+    fingerprint: str
+    open_state: bool = True
+    """Whether keys outside the schema may be kept when an edit brings them."""
+    fleeting: tuple[str, ...] = ()
+    initial: Mapping[str, Any] = field(default_factory=dict)
+
+    def channel(self, key: str) -> Channel:
+        """Return the rule of a key; a key that an edit brought in keeps its last value."""
+        return self.channels.get(key, _PLAIN)
+
+    def barrier(self, name: str) -> Barrier:
+        """Return a barrier channel."""
+        channel = self.channels[name]
+        assert isinstance(channel, Barrier)
+        return channel
+
+
+_PLAIN = LastValue()

@@ -1,0 +1,215 @@
+"""`step()`: one journaled call inside a node, made once however often the node replays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from bide.engine.context import Journal, TaskContext, inside_step, interrupt, task_context
+from bide.engine.values import JournalEntry
+from bide.errors import ReplayMismatchError, StepError
+from bide.types import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What `verify` returns when the effect in doubt has happened, with its result."""
+
+    value: Any = None
+
+
+class NotDone:
+    """What `verify` returns when the effect in doubt has surely not happened."""
+
+
+Verify = Callable[[str], Done | NotDone | None]
+
+
+def step(
+    function: Callable[..., Any],
+    *args: Any,
+    key: str | None = None,
+    effect: Effect = "idempotent",
+    verify: Verify | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call `function(*args, **kwargs)` once, keep its result durably, and return it at every replay of this node.
+
+    An `async` function gives something to await. A parameter named `idempotency_key` is filled with a key that is the
+    same at every attempt. `effect` says what a crash in the middle means:
+    `"idempotent"`: the call may be repeated, with the same key · `"once"`: never repeated on doubt; `verify(key)` is
+    asked, else a person · `"tx"`: `function(connection, …)` writes to the store's own database, in the same transaction
+    as the journal.
+    """
+    context = task_context("step()")
+    made = _make(context, function, args, kwargs, key, effect, verify)
+    if inspect.iscoroutinefunction(function):
+        return _perform_async(_story(context, made))
+    return _perform(_story(context, made))
+
+
+class _Made(NamedTuple):
+    key: str
+    name: str
+    digest: str
+    effect: Effect
+    verify: Verify | None
+    idempotency_key: str
+    call: Callable[..., Any]
+
+    def entry(self, *, is_done: bool, value: Any = None) -> JournalEntry:
+        return JournalEntry(self.name, self.digest, is_done, value)
+
+
+class _Write(NamedTuple):
+    """A write to the journal: blocking, so async nodes hop to a thread for it."""
+
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+class _Effect(NamedTuple):
+    """A call of the user's function."""
+
+    call: Callable[..., Any]
+    key: str
+
+
+def _make(
+    context: TaskContext,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    key: str | None,
+    effect: Effect,
+    verify: Verify | None,
+) -> _Made:
+    if effect not in ("idempotent", "once", "tx"):
+        raise StepError(f"step(effect={effect!r}): choose 'idempotent', 'once' or 'tx'.")
+    if effect == "tx" and inspect.iscoroutinefunction(function):
+        raise StepError("step(effect='tx') takes a plain function: it runs inside the store's own transaction.")
+    name: str = getattr(function, "__qualname__", type(function).__qualname__).rpartition("<locals>.")[2]
+    if key is None:
+        # The occurrence is counted when step() is called, not when it is awaited, so that gather() is repeatable.
+        count = context.step_counts[name] = context.step_counts.get(name, 0) + 1
+        key = f"{name}#{count}"
+    if key in context.visited:
+        raise StepError(f"Two steps of node {context.task.node!r} have the key {key!r}. Give each its own key.")
+    context.visited.add(key)
+    journal = context.run.journal
+    digest = "" if journal is None else journal.codec.digest([list(args), dict(kwargs)])
+    identity = f"{context.run.uid}|{context.task.id}|{key}"
+    stable = blake2b(identity.encode(), digest_size=16).hexdigest()
+    named = {**kwargs, "idempotency_key": stable} if _wants_key(function, kwargs) else dict(kwargs)
+    return _Made(key, name, digest, effect, verify, stable, lambda *first: function(*first, *args, **named))
+
+
+def _wants_key(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> bool:
+    if "idempotency_key" in kwargs:
+        return False
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        return "idempotency_key" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    try:
+        return "idempotency_key" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any, Any]:
+    """Tell what a step does, for both the sync and the async performer."""
+    journal, task = context.run.journal, context.task
+    if journal is None:
+        if made.effect == "tx":
+            raise StepError("step(effect='tx') needs a store: compile(checkpointer=…).")
+        return (yield _Effect(made.call, made.key))
+    before = context.assignment.steps.get(made.key)
+    if before is not None:
+        _check(context, made, before)
+        if before.is_done:
+            return before.value
+        found = _settle_doubt(context, made)
+        if isinstance(found, Done):
+            yield _Write(journal.keep, (task, made.key, made.entry(is_done=True, value=found.value)))
+            return found.value
+    if made.effect == "tx":
+        return (yield _Write(_transact, (journal, context, made)))
+    if made.effect == "once" and before is None:
+        yield _Write(journal.intend, (task, made.key, made.entry(is_done=False)))
+    value = yield _Effect(made.call, made.key)
+    yield _Write(journal.keep, (task, made.key, made.entry(is_done=True, value=value)))
+    return value
+
+
+def _transact(journal: Journal, context: TaskContext, made: _Made) -> Any:
+    return journal.transact(context.task, made.key, made.entry(is_done=True), made.call)
+
+
+def _check(context: TaskContext, made: _Made, before: JournalEntry) -> None:
+    if before.name != made.name or before.digest != made.digest:
+        differs = (
+            f"  recorded: {before.name}\n  now: {made.name}"
+            if before.name != made.name
+            else f"  recorded arguments: digest {before.digest[:12]}\n  arguments now: digest {made.digest[:12]}"
+        )
+        raise ReplayMismatchError(
+            f"Step {made.key!r} of node {context.task.node!r} is not the step that was recorded.\n{differs}\n"
+            f"The recorded result belongs to another call, so it was not used, and nothing was run. Let arguments "
+            f"depend only on state, answers and other steps; if you changed the code, give the step another key=."
+        )
+
+
+def _settle_doubt(context: TaskContext, made: _Made) -> Done | NotDone:
+    """Decide about a `once` step that was begun and never reported back."""
+    found = made.verify(made.idempotency_key) if made.verify is not None else None
+    if isinstance(found, Done | NotDone):
+        return found
+    answer = interrupt(
+        {
+            "type": "step_in_doubt",
+            "step": made.key,
+            "node": context.task.node,
+            "idempotency_key": made.idempotency_key,
+            "message": f"Step {made.key!r} was begun, and its worker died before it reported. Did it happen?",
+        },
+        key=f"{made.key}?",
+        response_schema={
+            "type": "object",
+            "properties": {"happened": {"type": "boolean"}, "result": {}},
+            "required": ["happened"],
+        },
+    )
+    return Done(answer.get("result")) if answer["happened"] else NotDone()
+
+
+def _perform(story: Generator[_Write | _Effect, Any, Any]) -> Any:
+    reply = None
+    while True:
+        try:
+            action = story.send(reply)
+        except StopIteration as told:
+            return told.value
+        if isinstance(action, _Write):
+            reply = action.call(*action.args)
+        else:
+            with inside_step(action.key):
+                reply = action.call()
+
+
+async def _perform_async(story: Generator[_Write | _Effect, Any, Any]) -> Any:
+    from asyncio import to_thread  # a fifth of the time of `import bide`, which sync callers need not spend
+
+    reply = None
+    while True:
+        try:
+            action = story.send(reply)
+        except StopIteration as told:
+            return told.value
+        if isinstance(action, _Write):
+            reply = await to_thread(action.call, *action.args)
+        else:
+            with inside_step(action.key):
+                reply = await action.call()

@@ -1,0 +1,1 @@
+"""What users write and call: `StateGraph`, and the compiled graph that runs."""

@@ -1,0 +1,100 @@
+"""How a user's function wants to be called: which parameter is the state, and which ones the engine fills."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, get_origin, get_type_hints
+
+from bide.engine.spec import Call
+from bide.errors import GraphError
+from bide.types import Runtime, StreamWriter
+
+_BY_NAME = {"config": "config", "runtime": "runtime", "writer": "writer"}
+
+
+def read_call(function: Any, what: str) -> Call:
+    """Read the signature of a node or of a conditional edge; a mistake is told with the parameter's name."""
+    target = _callable(function, what)
+    is_async = _is_async(target)
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return Call(target, is_async)
+    hints = _hints(target)
+    injected: list[tuple[str, str]] = []
+    takes_state = False
+    for parameter in parameters:
+        filled = _filled(parameter, hints)
+        if filled is not None and (takes_state or parameter.name in _BY_NAME):
+            injected.append((parameter.name, filled))
+        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            takes_state = takes_state or parameter.kind is parameter.VAR_POSITIONAL
+        elif not takes_state and parameter.kind is not parameter.KEYWORD_ONLY:
+            takes_state = True
+        elif parameter.default is parameter.empty:
+            raise GraphError(
+                f"{what} has a parameter {parameter.name!r} that nobody fills. A node takes the state first, and may "
+                f"name `config`, `runtime` or `writer`; give others a default, or bind them with functools.partial."
+            )
+    return Call(target, is_async, takes_state, tuple(injected))
+
+
+def own_schema(function: Any) -> Any:
+    """Return the annotation of the state parameter, for nodes that read a schema of their own."""
+    target = function if callable(function) else getattr(function, "invoke", None)
+    try:
+        first = next(iter(inspect.signature(target).parameters.values()), None)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    return None if first is None or first.name in _BY_NAME else _hints(target).get(first.name)
+
+
+def name_of(function: Any) -> str | None:
+    """Return the name under which a function is added when none is given."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None) or getattr(function, "name", None)
+    return name if isinstance(name, str) and name != "<lambda>" else None
+
+
+def _callable(function: Any, what: str) -> Callable[..., Any]:
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    for method in ("invoke", "ainvoke"):
+        if callable(getattr(function, method, None)):
+            return getattr(function, method)  # type: ignore[no-any-return]
+    raise GraphError(f"{what} is {function!r}, which cannot be called. Give a function, or something with .invoke().")
+
+
+def _is_async(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.iscoroutinefunction(function):
+        return True
+    return inspect.iscoroutinefunction(getattr(type(function), "__call__", None))  # noqa: B004 — its own, not whether
+
+
+def _hints(function: Any) -> dict[str, Any]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    for target in (function, getattr(function, "__call__", None)):  # noqa: B004
+        try:
+            hints = get_type_hints(target)
+        except (NameError, TypeError, AttributeError):
+            hints = dict(getattr(target, "__annotations__", {}))
+        if hints:
+            return hints
+    return {}
+
+
+def _filled(parameter: inspect.Parameter, hints: dict[str, Any]) -> str | None:
+    hint = hints.get(parameter.name)
+    if hint is Runtime or get_origin(hint) is Runtime:
+        return "runtime"
+    if hint is StreamWriter or getattr(hint, "__name__", "") == "StreamWriter":
+        return "writer"
+    if getattr(hint, "__name__", "") == "RunnableConfig":
+        return "config"
+    return _BY_NAME.get(parameter.name)

@@ -1,0 +1,116 @@
+"""The door: `config` and options as callers write them become typed values, once, and travel no further."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from bide.engine.opening import Request
+from bide.errors import InvalidUpdateError, UnknownCheckpointError
+from bide.graph.validate import static_nodes
+from bide.types import Command, Durability, OnPaused, StreamMode
+
+Config = Mapping[str, Any]
+
+
+class Options(TypedDict, total=False):
+    """What `invoke`, `stream` and their async twins take beside input and config."""
+
+    context: Any
+    stream_mode: StreamMode | Sequence[StreamMode]
+    interrupt_before: Sequence[str] | str | None
+    interrupt_after: Sequence[str] | str | None
+    durability: Durability | None
+    on_paused: OnPaused | None
+    checkpoint: str | Mapping[str, Any] | None
+    raise_on_interrupt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """A caller's config, read."""
+
+    thread_id: str | None
+    checkpoint_id: str | None
+    recursion_limit: int
+    max_concurrency: int | None
+    metadata: Mapping[str, Any] | None
+    """What the caller says about the run; kept with its checkpoints."""
+    shown: Mapping[str, Any]
+    """The config as nodes see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A checkpoint's id, taken apart: the life of a thread, and a place in its history."""
+
+    uid: str
+    seq: int
+
+
+def read_config(config: Config | None) -> RunConfig:
+    """Read `config={"configurable": {"thread_id": …}, …}`."""
+    config = config or {}
+    inner = config.get("configurable") or {}
+    thread_id = inner.get("thread_id")
+    limit = config.get("recursion_limit", 10_000)
+    if not isinstance(limit, int) or limit < 1:
+        raise InvalidUpdateError(f"recursion_limit must be at least 1, not {limit!r}.")
+    most = config.get("max_concurrency")
+    if most is not None and (not isinstance(most, int) or most < 1):
+        raise InvalidUpdateError(f"max_concurrency must be at least 1, not {most!r}.")
+    shown = {**config, "configurable": dict(inner)}
+    if thread_id is not None:
+        # Identities are strings everywhere inside; 42 and "42" are the same thread.
+        thread_id = shown["configurable"]["thread_id"] = str(thread_id)
+    return RunConfig(thread_id, inner.get("checkpoint_id"), limit, most, config.get("metadata"), shown)
+
+
+def checkpoint_id(uid: str, seq: int) -> str:
+    """Write the id of a checkpoint: it sorts by time within its thread, and names the thread's life."""
+    return f"{uid}-{seq:08d}"
+
+
+def read_reference(text: Any) -> Reference | None:
+    """Read the id of a checkpoint, or a config that holds one."""
+    if isinstance(text, Mapping):
+        text = (text.get("configurable") or {}).get("checkpoint_id")
+    if text is None:
+        return None
+    uid, dash, seq = str(text).rpartition("-")
+    if not dash or not seq.isdigit():
+        raise UnknownCheckpointError(
+            f"{text!r} is no checkpoint id. Take it from result.checkpoint_id, or from a snapshot's config."
+        )
+    return Reference(uid, int(seq))
+
+
+def shown_config(thread_id: str | None, uid: str, seq: int) -> dict[str, Any]:
+    """Write the config that leads back to a checkpoint."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": checkpoint_id(uid, seq)}}
+
+
+def read_request(
+    given: Any,
+    options: Options,
+    config: RunConfig,
+    defaults: tuple[frozenset[str], frozenset[str], OnPaused],
+    *,
+    wants: frozenset[str],
+    durable: bool,
+) -> Request:
+    """Put together what the engine is asked."""
+    reference = read_reference(options.get("checkpoint") or config.checkpoint_id)
+    before, after, on_paused = defaults
+    return Request(
+        input=given,
+        seq=None if reference is None else reference.seq,
+        merges=options.get("checkpoint") is not None and not isinstance(given, Command),
+        on_paused=options.get("on_paused") or on_paused,
+        before=before | static_nodes(options.get("interrupt_before")),
+        after=after | static_nodes(options.get("interrupt_after")),
+        wants=wants,
+        durable=durable,
+        recursion_limit=config.recursion_limit,
+    )

@@ -1,0 +1,82 @@
+"""What the store needs of a database, and where its SQL comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+SQL = Path(__file__).parent / "sql"
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Transaction(Protocol):
+    """A transaction that is under way: named queries, nothing else."""
+
+    connection: Any
+    """The driver's own connection, for `step(effect="tx")`."""
+
+    def run(self, query: str, params: Mapping[str, Any]) -> int:
+        """Run a query for its effect; return how many rows it changed."""
+        ...
+
+    def run_many(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
+        """Run a query once for each set of parameters."""
+        ...
+
+    def one(self, query: str, params: Mapping[str, Any]) -> Row | None:
+        """Return the first row, or None."""
+        ...
+
+    def all(self, query: str, params: Mapping[str, Any]) -> Sequence[Row]:
+        """Return every row."""
+        ...
+
+
+class Database(Protocol):
+    """A SQL database that keeps what it has acknowledged."""
+
+    blocking: bool
+    """Whether a call may wait for a disk or a network."""
+
+    def write(self, name: str, work: Callable[[Transaction], T]) -> T:
+        """Run `work` in one transaction; when this returns, it is durable."""
+        ...
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` on one consistent snapshot."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+
+@cache
+def queries() -> Mapping[str, str]:
+    """Load the named queries of `sql/queries.sql`."""
+    return parse_queries(sql_text("queries.sql"))
+
+
+def parse_queries(text: str) -> dict[str, str]:
+    """Split a file at its `-- name:` lines; other comments are for the reader."""
+    named: dict[str, str] = {}
+    for part in re.split(r"^-- name: ", text, flags=re.MULTILINE)[1:]:
+        name, _, body = part.partition("\n")
+        named[name.strip()] = "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
+    return named
+
+
+def statements(script: str) -> list[str]:
+    """Split a script into its statements, without comments."""
+    bare = "\n".join(line.partition("--")[0].rstrip() for line in script.splitlines())
+    return [statement.strip() for statement in re.split(r";\s*(?:\n|$)", bare) if statement.strip()]
+
+
+def sql_text(name: str) -> str:
+    """Read a file of the `sql` folder."""
+    return (SQL / name).read_text(encoding="utf-8")

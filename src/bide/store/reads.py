@@ -1,0 +1,84 @@
+"""What is read from one snapshot: rows put together as `Store` gives them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bide.clock import Instant
+from bide.store.database import Transaction
+from bide.store.rows import CheckpointRow, JournalRow, RunRow, Stored, WaitRow
+from bide.store.workers import is_gone
+from bide.types import RunStatus, WaitStatus
+
+LoggedAt = Callable[[bytes], Mapping[str, int]]
+"""Tells from a checkpoint's body where its large values are: key → checkpoint."""
+
+
+def read_thread(tx: Transaction, thread_id: str, seq: int | None, logged_at: LoggedAt, now: Instant) -> Stored | None:
+    """Read a thread at its head, or at an older checkpoint, with what is known of the step that it is in."""
+    thread = tx.one("read_thread", {"thread_id": thread_id})
+    if thread is None:
+        return None
+    uid, head = thread[0], thread[1] or 0
+    checkpoint = read_checkpoint(tx, thread_id, head if seq is None else seq)
+    is_head = checkpoint is not None and checkpoint.seq == head
+    return Stored(
+        uid,
+        head,
+        _read_run(tx, thread_id, now),
+        checkpoint,
+        {} if checkpoint is None else read_channels(tx, thread_id, checkpoint, logged_at),
+        tuple(JournalRow(*row) for row in tx.all("read_journal", {"thread_id": thread_id})) if is_head else (),
+        _read_waits(tx, thread_id) if is_head else (),
+    )
+
+
+def read_history(
+    tx: Transaction, thread_id: str, logged_at: LoggedAt, before: int, most: int
+) -> list[tuple[CheckpointRow, Mapping[str, bytes]]]:
+    """Read checkpoints, newest first, each with its large values."""
+    rows = tx.all("list_checkpoints", {"thread_id": thread_id, "before": before, "most": most})
+    checkpoints = [_checkpoint(row) for row in rows]
+    return [(row, read_channels(tx, thread_id, row, logged_at)) for row in checkpoints]
+
+
+def read_checkpoint(tx: Transaction, thread_id: str, seq: int) -> CheckpointRow | None:
+    """Read one checkpoint."""
+    row = tx.one("read_checkpoint", {"thread_id": thread_id, "seq": seq})
+    return None if row is None else _checkpoint(row)
+
+
+def read_channels(
+    tx: Transaction, thread_id: str, checkpoint: CheckpointRow, logged_at: LoggedAt
+) -> Mapping[str, bytes]:
+    """Read the large values of a checkpoint from the log."""
+    logged = logged_at(checkpoint.body)
+    found: dict[str, bytes] = {}
+    for seq in set(logged.values()):
+        for channel, _, body in tx.all("read_channels", {"thread_id": thread_id, "seq": seq}):
+            if logged.get(channel) == seq:
+                found[channel] = body
+    return found
+
+
+def _checkpoint(row: tuple[Any, ...]) -> CheckpointRow:
+    seq, parent, step, source, run_id, created_at, body = row
+    return CheckpointRow(seq, parent, step, source, body, (), run_id, created_at)
+
+
+def _read_run(tx: Transaction, thread_id: str, now: Instant) -> RunRow | None:
+    row = tx.one("read_live_run", {"thread_id": thread_id})
+    if row is None:
+        return None
+    run_id, status, epoch, worker_id, host, pid, started, lease_until = row
+    is_orphan = worker_id is not None and (host is None or is_gone(host, pid, started, lease_until, now))
+    return RunRow(run_id, RunStatus(status), epoch, is_orphan)
+
+
+def _read_waits(tx: Transaction, thread_id: str) -> tuple[WaitRow, ...]:
+    rows = tx.all("read_waits", {"thread_id": thread_id})
+    return tuple(
+        WaitRow(wait_id, task_id, node, key, kind, WaitStatus(status), digest, question, answer, answered_at)
+        for wait_id, task_id, node, key, kind, status, digest, question, answer, answered_at in rows
+    )

@@ -1,0 +1,150 @@
+"""What the store takes and gives: rows of bytes. What the bytes mean is not its business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from bide.types import RunStatus, WaitStatus
+
+
+class Lease(NamedTuple):
+    """The right to write to a thread: a run, in one epoch."""
+
+    thread_id: str
+    run_id: str
+    epoch: int
+
+
+class CheckpointRow(NamedTuple):
+    """A checkpoint, and the large values that it wrote."""
+
+    seq: int
+    parent: int | None
+    step: int
+    source: str
+    body: bytes
+    channels: tuple[tuple[str, int, bytes], ...] = ()
+    """Key, the checkpoint that the log knows it under, value."""
+    run_id: str = ""
+    created_at: int = 0
+
+
+class JournalRow(NamedTuple):
+    """One line of a task's journal."""
+
+    task_id: str
+    key: str
+    kind: str
+    phase: str
+    name: str
+    digest: str
+    body: bytes
+
+
+class WaitRow(NamedTuple):
+    """A wait, open or answered."""
+
+    wait_id: str
+    task_id: str
+    node: str
+    key: str
+    kind: str
+    status: WaitStatus
+    digest: str
+    question: bytes
+    answer: bytes | None = None
+    answered_at: int | None = None
+
+
+class EventRow(NamedTuple):
+    """One line of a thread's log."""
+
+    kind: str
+    body: bytes
+    number: int = 0
+    seq: int = 0
+    run_id: str | None = None
+    at: int = 0
+
+
+class RunRow(NamedTuple):
+    """The live run of a thread."""
+
+    run_id: str
+    status: RunStatus
+    epoch: int
+    is_orphan: bool
+
+
+class OpenWaitRow(NamedTuple):
+    """A line of the inbox."""
+
+    wait_id: str
+    thread_id: str
+    run_id: str
+    task_id: str
+    node: str
+    key: str
+    kind: str
+    question: bytes
+    created_at: int
+    deadline: int | None
+
+
+class ThreadRow(NamedTuple):
+    """A thread, and its latest run."""
+
+    thread_id: str
+    graph: str
+    created_at: int
+    status: str | None
+    updated_at: int | None
+
+
+class Stored(NamedTuple):
+    """A thread as it was read at one checkpoint, from one snapshot."""
+
+    uid: str
+    head: int
+    run: RunRow | None
+    checkpoint: CheckpointRow | None
+    channels: Mapping[str, bytes]
+    journal: tuple[JournalRow, ...]
+    waits: tuple[WaitRow, ...]
+
+
+class Taking(NamedTuple):
+    """How a thread is taken: see `Store.begin`."""
+
+    thread_id: str
+    graph: str
+    uid: str | None
+    """The life of the thread that was read, or None when there was none."""
+    head: int
+    claim: RunRow | None
+    supersede: RunRow | None
+    answers: tuple[tuple[str, bytes], ...]
+    forget: bool
+    checkpoint: CheckpointRow | None
+    events: tuple[EventRow, ...]
+
+
+class Transition(NamedTuple):
+    """One transition of a leased run: see `Store.commit`."""
+
+    head: int
+    """The head that it was computed from."""
+    checkpoint: CheckpointRow | None = None
+    journal: tuple[JournalRow, ...] = ()
+    waits: tuple[WaitRow, ...] = ()
+    events: tuple[EventRow, ...] = ()
+    status: RunStatus = RunStatus.RUNNING
+    error: str | None = None
+    is_over: bool = False
+    """Whether journal and waits of the step are done with."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the checkpoint is all there is to write."""
+        return not (self.is_over or self.journal or self.waits or self.events or self.status is not RunStatus.RUNNING)

@@ -1,0 +1,253 @@
+-- Every query of the store, in the order of a run's life. `:name` marks a parameter.
+
+-- ── Threads and their workers ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_thread
+SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id)
+FROM threads
+WHERE thread_id = :thread_id
+
+-- name: find_thread
+-- A checkpoint's id names the life of its thread, so a checkpoint alone is enough to resume.
+SELECT thread_id
+FROM threads
+WHERE uid = :uid
+
+-- name: insert_thread
+-- Two callers may make the same thread at once: the second inserts nothing and is told so.
+INSERT INTO threads (thread_id, uid, graph, events, created_at)
+VALUES (:thread_id, :uid, :graph, 0, :now)
+ON CONFLICT (thread_id) DO NOTHING
+
+-- name: insert_worker
+INSERT INTO workers (worker_id, host, pid, started, lease_until)
+VALUES (:worker_id, :host, :pid, :started, :lease_until)
+ON CONFLICT (worker_id) DO UPDATE SET lease_until = excluded.lease_until
+
+-- name: renew_lease
+UPDATE workers
+SET lease_until = :lease_until
+WHERE worker_id = :worker_id
+
+-- name: delete_worker
+DELETE FROM workers
+WHERE worker_id = :worker_id
+
+-- ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_live_run
+SELECT r.run_id, r.status, r.epoch, r.worker_id, w.host, w.pid, w.started, w.lease_until
+FROM runs r
+LEFT JOIN workers w ON w.worker_id = r.worker_id
+WHERE r.thread_id = :thread_id
+AND r.status IN ('ready', 'running', 'waiting', 'blocked')
+
+-- name: insert_run
+-- one_live_run refuses a second live run; the conflict is reported as no row inserted.
+INSERT INTO runs (run_id, thread_id, status, epoch, worker_id, created_at, updated_at)
+VALUES (:run_id, :thread_id, 'running', 1, :worker_id, :now, :now)
+ON CONFLICT DO NOTHING
+
+-- name: claim_run
+-- Status and epoch are part of the WHERE: of two callers who read the same run, one changes the row.
+UPDATE runs
+SET status = 'running', epoch = epoch + 1, worker_id = :worker_id, error = NULL, updated_at = :now
+WHERE run_id = :run_id
+AND epoch = :epoch
+AND status = :status
+
+-- name: supersede_run
+UPDATE runs
+SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, updated_at = :now
+WHERE run_id = :run_id
+AND epoch = :epoch
+AND status = :status
+
+-- name: read_head
+SELECT max(seq)
+FROM checkpoints
+WHERE thread_id = :thread_id
+
+-- ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: write_checkpoint
+-- The whole commit of a plain step. Lease and head are in one WHERE: a worker that was paused past its lease must not
+-- overwrite its successor, and what was computed from an older head is not written.
+INSERT INTO checkpoints (thread_id, seq, parent, step, source, run_id, epoch, created_at, body)
+SELECT :thread_id, :seq, :parent, :step, :source, :run_id, :epoch, :now, :body
+WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = :run_id AND epoch = :epoch AND status = 'running')
+AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND seq > :expected)
+ON CONFLICT DO NOTHING
+
+-- name: hold_lease
+-- Writes beside a checkpoint are fenced too.
+SELECT 1
+FROM runs
+WHERE run_id = :run_id
+AND epoch = :epoch
+AND status = 'running'
+
+-- name: edit_checkpoint
+-- An edit from outside holds no lease, so nobody else may: it is refused while a run is under way.
+INSERT INTO checkpoints (thread_id, seq, parent, step, source, run_id, epoch, created_at, body)
+SELECT :thread_id, :seq, :parent, :step, :source, '', 0, :now, :body
+WHERE NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running')
+AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND seq > :expected)
+ON CONFLICT DO NOTHING
+
+-- name: end_run
+UPDATE runs
+SET status = :status, worker_id = NULL, error = :error, updated_at = :now
+WHERE run_id = :run_id
+AND epoch = :epoch
+AND status = 'running'
+
+-- name: insert_channel
+INSERT INTO channel_log (thread_id, seq, channel, op, body)
+VALUES (:thread_id, :seq, :channel, :op, :body)
+
+-- name: count_events
+UPDATE threads
+SET events = events + :added
+WHERE thread_id = :thread_id
+RETURNING events
+
+-- name: insert_event
+INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)
+VALUES (:thread_id, :number, :seq, :run_id, :kind, :now, :body)
+
+-- name: write_journal
+-- An intent becomes done, an error gives way to a newer one; a result or a step that is done is never written over.
+INSERT INTO journal (thread_id, task_id, key, kind, phase, name, digest, run_id, epoch, written_at, body)
+VALUES (:thread_id, :task_id, :key, :kind, :phase, :name, :digest, :run_id, :epoch, :now, :body)
+ON CONFLICT (thread_id, task_id, kind, key) DO UPDATE
+SET phase = excluded.phase, run_id = excluded.run_id, epoch = excluded.epoch,
+    written_at = excluded.written_at, body = excluded.body
+WHERE journal.phase = 'intent' OR journal.kind = 'error'
+
+-- name: retire_journal
+DELETE FROM journal
+WHERE thread_id = :thread_id
+
+-- ── Waits ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: open_wait
+-- A question whose answer was refused is asked again under its old id.
+INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, created_at)
+VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, 'open', 0, :digest, :question, :now)
+ON CONFLICT (wait_id) DO UPDATE
+SET status = 'open', answer = NULL, answered_at = NULL, answered_via = NULL
+
+-- name: answer_wait
+-- First wins: an answer is written only where none is.
+UPDATE waits
+SET status = 'answered', answer = :answer, answered_at = :now, answered_via = :via
+WHERE wait_id = :wait_id
+AND status = 'open'
+
+-- name: cancel_waits
+UPDATE waits
+SET status = 'cancelled', consumed = 1
+WHERE thread_id = :thread_id
+AND consumed = 0
+AND status = 'open'
+
+-- name: consume_waits
+UPDATE waits
+SET consumed = 1
+WHERE thread_id = :thread_id
+AND consumed = 0
+
+-- name: list_open_waits
+-- The inbox: those who wait longest come first. Served by waits_by_age.
+SELECT wait_id, thread_id, run_id, task_id, node, key, kind, question, created_at, deadline
+FROM waits
+WHERE status = 'open'
+ORDER BY created_at, wait_id
+LIMIT :most
+
+-- ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_checkpoint
+SELECT seq, parent, step, source, run_id, created_at, body
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND seq = :seq
+
+-- name: list_checkpoints
+SELECT seq, parent, step, source, run_id, created_at, body
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND seq < :before
+ORDER BY seq DESC
+LIMIT :most
+
+-- name: read_channels
+SELECT channel, op, body
+FROM channel_log
+WHERE thread_id = :thread_id
+AND seq = :seq
+
+-- name: read_journal
+SELECT task_id, key, kind, phase, name, digest, body
+FROM journal
+WHERE thread_id = :thread_id
+
+-- name: read_waits
+SELECT wait_id, task_id, node, key, kind, status, digest, question, answer, answered_at
+FROM waits
+WHERE thread_id = :thread_id
+AND consumed = 0
+ORDER BY created_at, wait_id
+
+-- name: read_events
+SELECT number, seq, run_id, kind, at, body
+FROM events
+WHERE thread_id = :thread_id
+AND number > :after
+ORDER BY number
+LIMIT :most
+
+-- name: list_threads
+-- Every thread, newest first, with its latest run.
+SELECT t.thread_id, t.graph, t.created_at, r.status, r.updated_at
+FROM threads t
+LEFT JOIN runs r ON r.run_id = (SELECT max(run_id) FROM runs WHERE thread_id = t.thread_id)
+ORDER BY t.created_at DESC, t.thread_id
+LIMIT :most
+
+-- ── Deleting a thread: all of it, or nothing ───────────────────────────────────────────────────────────────────────
+
+-- name: delete_thread
+DELETE FROM threads
+WHERE thread_id = :thread_id
+
+-- name: delete_runs
+DELETE FROM runs
+WHERE thread_id = :thread_id
+
+-- name: delete_checkpoints
+DELETE FROM checkpoints
+WHERE thread_id = :thread_id
+
+-- name: delete_channels
+DELETE FROM channel_log
+WHERE thread_id = :thread_id
+
+-- name: delete_waits
+DELETE FROM waits
+WHERE thread_id = :thread_id
+
+-- name: delete_events
+DELETE FROM events
+WHERE thread_id = :thread_id
+
+-- ── Migrations ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_version
+SELECT max(version)
+FROM migrations
+
+-- name: insert_migration
+INSERT INTO migrations (version, name, applied_at)
+VALUES (:version, :name, :now)

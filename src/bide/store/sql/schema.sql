@@ -1,0 +1,153 @@
+-- The store of Bide, told in the order of a run's life. One schema for SQLite and PostgreSQL: only types and clauses
+-- that both accept. Times are milliseconds since 1970 (UTC). Bodies are bytes of the codec, each a value of its own.
+--
+-- A caller STARTS a run on a THREAD: the thread's row, a run that is `running` and leased to a worker, and the first
+-- CHECKPOINT with the input applied, in one transaction. The worker runs the tasks of a step. A task that finishes
+-- before its siblings, and every step() inside a node, goes to the JOURNAL at once, so that neither is ever run again.
+-- When all tasks are done the next checkpoint is COMMITTED: small values travel in its body, large ones that changed go
+-- to the CHANNEL LOG, and the journal of that step is retired. A task that asks makes a WAIT: the pause, its waits, the run's status `waiting` and
+-- the release of the lease are one commit. An answer is recorded once, and in the same transaction the run is taken
+-- again. EVENTS tell all this in order. DELIVERIES keep what comes from outside before anybody matches it.
+--
+-- Three promises are kept here and not in Python: at most one live run per thread (one_live_run); a run is leased
+-- exactly while it is running (CHECK on runs); a checkpoint is written only on the head it was computed from, by the run
+-- that holds the lease (the WHERE of write_checkpoint in queries.sql). There are no foreign keys: every row is written in the
+-- transaction that writes its parent, and each key would be looked up again on every step. `/* sqlite: … */` is read by
+-- SQLite alone: tables of small rows are kept in the order of their key, so that a step touches one page and not two.
+
+-- Which numbered migrations this database has seen.
+CREATE TABLE migrations (
+    version     BIGINT PRIMARY KEY,
+    name        TEXT   NOT NULL,
+    applied_at  BIGINT NOT NULL
+);
+
+-- A durable identity. `uid` is one life of it: deleting a thread and making it again gives another, so that an old
+-- question's id can never answer a new one. Its head is its newest checkpoint; `events` counts its log.
+CREATE TABLE threads (
+    thread_id   TEXT   PRIMARY KEY,
+    uid         TEXT   NOT NULL UNIQUE,
+    graph       TEXT   NOT NULL,
+    events      BIGINT NOT NULL,
+    created_at  BIGINT NOT NULL
+);
+
+-- A process that drives runs. It is alive while its lease is renewed, or, seen from the same machine, while its
+-- process exists.
+CREATE TABLE workers (
+    worker_id    TEXT   PRIMARY KEY,
+    host         TEXT   NOT NULL,
+    pid          BIGINT NOT NULL,
+    started      TEXT   NOT NULL,
+    lease_until  BIGINT NOT NULL
+);
+
+-- One request to advance a thread. `epoch` grows by one at every claim: a worker that lost its lease writes nothing,
+-- because every write names the epoch that it was claimed with.
+CREATE TABLE runs (
+    run_id      TEXT   PRIMARY KEY,
+    thread_id   TEXT   NOT NULL,
+    status      TEXT   NOT NULL CHECK (status IN ('ready', 'running', 'waiting', 'blocked', 'done', 'failed', 'cancelled')),
+    epoch       BIGINT NOT NULL,
+    worker_id   TEXT,
+    error       TEXT,
+    created_at  BIGINT NOT NULL,
+    updated_at  BIGINT NOT NULL,
+    CHECK ((status = 'running') = (worker_id IS NOT NULL))
+);
+CREATE INDEX runs_of_thread ON runs (thread_id, run_id);
+CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', 'running', 'waiting', 'blocked');
+
+-- An immutable point after a step. `body` holds the tasks that come next, what they came from, the small values of the
+-- state, and for each large one the checkpoint at which it was last written. `parent` makes history a tree: forks share
+-- their past.
+CREATE TABLE checkpoints (
+    thread_id   TEXT   NOT NULL,
+    seq         BIGINT NOT NULL,
+    parent      BIGINT,
+    step        BIGINT NOT NULL,
+    source      TEXT   NOT NULL,
+    run_id      TEXT   NOT NULL,
+    epoch       BIGINT NOT NULL,
+    created_at  BIGINT NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+) /* sqlite: WITHOUT ROWID */;
+
+-- The value of a state key that is too large for the checkpoint's own row, written only when it changed. `op` says how to
+-- read it: `put` is the whole value; `append` and `fold` are for list keys, whose growth is logged and folded.
+CREATE TABLE channel_log (
+    thread_id   TEXT   NOT NULL,
+    seq         BIGINT NOT NULL,
+    channel     TEXT   NOT NULL,
+    op          TEXT   NOT NULL CHECK (op IN ('put', 'append', 'fold')),
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, seq, channel)
+);
+
+-- What a task has done in a step that is not over: `result` once it has finished, `step` for each journaled call inside
+-- it, `error` if it failed last time. Gone when the step commits.
+CREATE TABLE journal (
+    thread_id   TEXT   NOT NULL,
+    task_id     TEXT   NOT NULL,
+    key         TEXT   NOT NULL,
+    kind        TEXT   NOT NULL CHECK (kind IN ('result', 'step', 'error')),
+    phase       TEXT   NOT NULL CHECK (phase IN ('intent', 'done')),
+    name        TEXT   NOT NULL,
+    digest      TEXT   NOT NULL,
+    run_id      TEXT   NOT NULL,
+    epoch       BIGINT NOT NULL,
+    written_at  BIGINT NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, task_id, kind, key)
+) /* sqlite: WITHOUT ROWID */;
+
+-- What a paused thread needs, and until when. It belongs to a task and a key, so that a replayed node finds its own
+-- answer. `consumed` becomes 1 when the step that asked is over; such waits are history.
+CREATE TABLE waits (
+    wait_id      TEXT   PRIMARY KEY,
+    thread_id    TEXT   NOT NULL,
+    run_id       TEXT   NOT NULL,
+    task_id      TEXT   NOT NULL,
+    node         TEXT   NOT NULL,
+    key          TEXT   NOT NULL,
+    kind         TEXT   NOT NULL CHECK (kind IN ('call', 'return', 'before', 'after')),
+    status       TEXT   NOT NULL CHECK (status IN ('open', 'answered', 'expired', 'cancelled')),
+    consumed     BIGINT NOT NULL CHECK (consumed IN (0, 1)),
+    digest       TEXT   NOT NULL,
+    question     BYTEA  NOT NULL,
+    answer       BYTEA,
+    answered_at  BIGINT,
+    answered_via TEXT,
+    deadline     BIGINT,
+    created_at   BIGINT NOT NULL,
+    CHECK ((status = 'answered') = (answered_at IS NOT NULL))
+);
+CREATE INDEX waits_of_step ON waits (thread_id) WHERE consumed = 0;
+CREATE INDEX waits_by_age ON waits (created_at) WHERE status = 'open';
+CREATE INDEX waits_due ON waits (deadline) WHERE status = 'open' AND deadline IS NOT NULL;
+
+-- An inbound fact, stored before it is matched, and once: its source and its id there are the key.
+CREATE TABLE deliveries (
+    source       TEXT   NOT NULL,
+    external_id  TEXT   NOT NULL,
+    correlation  TEXT   NOT NULL,
+    wait_id      TEXT,
+    received_at  BIGINT NOT NULL,
+    body         BYTEA  NOT NULL,
+    PRIMARY KEY (source, external_id)
+);
+CREATE INDEX deliveries_by_correlation ON deliveries (correlation) WHERE wait_id IS NULL;
+
+-- The append-only log of a thread, numbered without gaps. A finished step has no line of its own: its checkpoint is
+-- that line, and `seq` says after which checkpoint an event came.
+CREATE TABLE events (
+    thread_id   TEXT   NOT NULL,
+    number      BIGINT NOT NULL,
+    seq         BIGINT NOT NULL,
+    run_id      TEXT,
+    kind        TEXT   NOT NULL,
+    at          BIGINT NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, number)
+) /* sqlite: WITHOUT ROWID */;

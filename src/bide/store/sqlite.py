@@ -1,0 +1,344 @@
+"""SQLite, as a file or in memory: one writer at a time, many commits in one, snapshots for readers."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from threading import Lock
+from typing import Any, TypeVar
+
+from bide.errors import BideError, StoreBusyError, StoreError, StoreFormatError, StoreUnavailableError
+from bide.failpoints import ON as FAILPOINTS_ON
+from bide.failpoints import failpoint
+from bide.store.database import Row, queries
+from bide.store.gate import Gate
+
+T = TypeVar("T")
+
+APPLICATION_ID = 0x42494445  # "BIDE", in the header of the file
+MOST_IN_ONE_COMMIT = 256
+WAL_LIMIT = 4 * 1024 * 1024
+LOOK_AT_WAL_EVERY = 64
+MOST_IDLE_READERS = 4
+
+
+class SqliteTransaction:
+    """Named queries on one connection."""
+
+    __slots__ = ("connection", "name", "sql")
+
+    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+        self.connection = connection
+        self.name = name
+        self.sql = queries()
+
+    def run(self, query: str, params: Mapping[str, Any]) -> int:
+        """Run a query for its effect; return how many rows it changed."""
+        count = self.connection.execute(self.sql[query], params).rowcount
+        if FAILPOINTS_ON:
+            failpoint(f"{self.name}:{query}")
+        return count
+
+    def run_many(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
+        """Run a query once for each set of parameters."""
+        self.connection.executemany(self.sql[query], params)
+        if FAILPOINTS_ON:
+            failpoint(f"{self.name}:{query}")
+
+    def one(self, query: str, params: Mapping[str, Any]) -> Row | None:
+        """Return the first row, or None. The cursor is run out, so that a RETURNING statement is over."""
+        rows = self.connection.execute(self.sql[query], params).fetchall()
+        if FAILPOINTS_ON:
+            failpoint(f"{self.name}:{query}")
+        return rows[0] if rows else None
+
+    def all(self, query: str, params: Mapping[str, Any]) -> Sequence[Row]:
+        """Return every row."""
+        return self.connection.execute(self.sql[query], params).fetchall()
+
+
+class _Ticket:
+    """One write that waits for its turn."""
+
+    __slots__ = ("error", "is_done", "name", "value", "work")
+
+    def __init__(self, name: str, work: Callable[[Any], Any]) -> None:
+        self.name = name
+        self.work = work
+        self.is_done = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+
+class SqliteDatabase:
+    """One SQLite database, shared by the threads of this process and by other processes.
+
+    Group commit without a writer thread: writers queue up, and whoever gets the turn serves all that wait, in one
+    transaction with a savepoint for each. Alone, a writer pays no hand-over between threads; in a crowd, one fsync
+    serves everybody who came while the last one ran.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.blocking = path != ":memory:"
+        self._gate: Gate | nullcontext[None] = Gate(path + "-lock") if self.blocking else nullcontext()
+        self._queue: deque[_Ticket] = deque()
+        self._turn = Lock()
+        self._readers: list[sqlite3.Connection] = []
+        self._commits = 0
+        self._closed = False
+        with self._gate:
+            self._writer = self._connect()
+        self._transaction = SqliteTransaction(self._writer, "")
+
+    # ── Writing ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
+        """Run `work` in one transaction; when this returns, it is durable."""
+        if not self._queue and self._turn.acquire(blocking=False):
+            try:
+                self._check_open()
+                with self._gate:
+                    return self._transact(name, work)
+            except sqlite3.Error as problem:
+                raise explain(problem, self.path) from problem
+            finally:
+                self._turn.release()
+        return self._write_in_turn(name, work)
+
+    def _write_in_turn(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
+        ticket = _Ticket(name, work)
+        self._queue.append(ticket)
+        with self._turn:
+            if not ticket.is_done:
+                self._serve_waiting()
+        if ticket.error is not None:
+            raise ticket.error
+        value: T = ticket.value
+        return value
+
+    def _transact(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
+        connection, transaction = self._writer, self._transaction
+        connection.execute("BEGIN IMMEDIATE")
+        transaction.name = name
+        try:
+            if FAILPOINTS_ON:
+                failpoint(f"{name}:begun")
+            value = work(transaction)
+            if FAILPOINTS_ON:
+                failpoint(f"{name}:written")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        if FAILPOINTS_ON:
+            failpoint(f"{name}:committed")
+        if self.blocking:
+            self._tend_wal()
+        return value
+
+    def _serve_waiting(self) -> None:
+        batch: list[_Ticket] = []
+        try:
+            while self._queue and len(batch) < MOST_IN_ONE_COMMIT:
+                batch.append(self._queue.popleft())
+            self._check_open()
+            if len(batch) == 1:
+                self._serve_one(batch[0])
+            else:
+                self._serve_together(batch)
+        except BaseException as signal:
+            # Ctrl-C in the one who serves must not be the end of those who wait: they go back in line.
+            for ticket in batch:
+                if not ticket.is_done:
+                    if isinstance(signal, Exception):
+                        ticket.error, ticket.is_done = signal, True
+                    else:
+                        self._queue.append(ticket)
+            if not isinstance(signal, Exception):
+                raise
+
+    def _serve_one(self, ticket: _Ticket) -> None:
+        try:
+            with self._gate:
+                ticket.value = self._transact(ticket.name, ticket.work)
+        except sqlite3.Error as problem:
+            ticket.error = explain(problem, self.path)
+        except Exception as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
+            ticket.error = problem
+        ticket.is_done = True
+
+    def _serve_together(self, batch: list[_Ticket]) -> None:
+        try:
+            with self._gate:
+                self._transact("group", lambda transaction: self._serve_each(transaction, batch))
+        except sqlite3.Error:
+            # The database refused the group (disk full, …) and took all of it back: each finds out for itself.
+            for ticket in batch:
+                ticket.error = None
+                self._serve_one(ticket)
+            return
+        for ticket in batch:
+            ticket.is_done = True
+
+    def _serve_each(self, group: SqliteTransaction, batch: list[_Ticket]) -> None:
+        for ticket in batch:
+            group.connection.execute("SAVEPOINT one")
+            try:
+                ticket.value = ticket.work(SqliteTransaction(group.connection, ticket.name))
+                group.connection.execute("RELEASE one")
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.Error as problem:
+                ticket.error = explain(problem, self.path)
+                self._take_back(group.connection)
+            except Exception as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
+                ticket.error = problem
+                self._take_back(group.connection)
+
+    @staticmethod
+    def _take_back(connection: sqlite3.Connection) -> None:
+        connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+
+    def _tend_wal(self) -> None:
+        """Copy the write-ahead log into the database when it has grown. Only here, and only inside the gate."""
+        self._commits += 1
+        if self._commits % LOOK_AT_WAL_EVERY:
+            return
+        try:
+            if os.stat(self.path + "-wal").st_size > WAL_LIMIT:
+                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except (OSError, sqlite3.Error):
+            # What was committed is in the log; a checkpoint is housekeeping and is tried again.
+            return
+
+    # ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def read(self, work: Callable[[SqliteTransaction], T]) -> T:
+        """Run `work` on one consistent snapshot."""
+        try:
+            if not self.blocking:
+                with self._turn:
+                    self._check_open()
+                    return work(SqliteTransaction(self._writer, "read"))
+            return self._read_file(work)
+        except sqlite3.Error as problem:
+            raise explain(problem, self.path) from problem
+
+    def _read_file(self, work: Callable[[SqliteTransaction], T]) -> T:
+        self._check_open()
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            with self._gate:
+                connection = self._connect()
+        try:
+            connection.execute("BEGIN")
+            try:
+                return work(SqliteTransaction(connection, "read"))
+            finally:
+                connection.execute("COMMIT")
+        finally:
+            if len(self._readers) < MOST_IDLE_READERS and not self._closed:
+                self._readers.append(connection)
+            else:
+                self._close_connection(connection)
+
+    # ── Opening and closing ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=30, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            connection.execute("PRAGMA trusted_schema = OFF")
+            if self.blocking:
+                _check_header(self.path)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA wal_autocheckpoint = 0")
+            return connection
+        except sqlite3.Error as problem:
+            raise explain(problem, self.path) from problem
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"The store {self.path!r} has been closed. Open it again: Store.open(…).")
+
+    def close(self) -> None:
+        """Let go of the database. Closing runs SQLite's last checkpoint, so it happens inside the gate."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            while self._readers:
+                self._close_connection(self._readers.pop())
+            self._close_connection(self._writer)
+            if isinstance(self._gate, Gate):
+                self._gate.close()
+
+    def _close_connection(self, connection: sqlite3.Connection) -> None:
+        with self._gate:
+            connection.close()
+
+
+def _check_header(path: str) -> None:
+    """Refuse a file that is no database of ours, or that was cut short, before anything is written to it."""
+    with open(path, "rb") as file:
+        header = file.read(100)
+        size = os.fstat(file.fileno()).st_size
+    if not header:
+        return
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        raise StoreFormatError(
+            f"{path!r} is not a database. Bide did not touch it. Choose another path, or move that file away."
+        )
+    page = int.from_bytes(header[16:18])
+    pages = int.from_bytes(header[28:32])
+    # The page count in the header is valid only where the change counters agree.
+    is_counted = header[24:28] == header[92:96]
+    if is_counted and pages * (65536 if page == 1 else page) > size and not os.path.exists(path + "-wal"):
+        raise StoreFormatError(
+            f"{path!r} is cut short: it should have {pages} pages and holds {size} bytes. Bide did not touch it. "
+            f"Restore it from a backup; what is left can be read with the sqlite3 program's .recover."
+        )
+
+
+_BUSY = ("locked", "busy")
+_UNAVAILABLE = ("readonly", "read-only", "unable to open", "disk is full", "disk i/o", "authorized")
+_FORMAT = ("not a database", "malformed", "corrupt", "no such table", "no such column", "unsupported file format")
+
+
+def explain(problem: sqlite3.Error, path: str) -> BideError:
+    """Turn the database's complaint into an error that says what to do."""
+    text = str(problem).lower()
+    error: BideError
+    if any(word in text for word in _BUSY):
+        error = StoreBusyError(
+            f"The database {path!r} is held by another program ({problem}). Nothing was written. "
+            f"Close what else has it open for writing, and try again."
+        )
+    elif "disk is full" in text:
+        error = StoreUnavailableError(
+            f"The disk of {path!r} is full. Nothing of this transaction was written; everything acknowledged before "
+            f"is kept. Free some space and go on with invoke(None, config)."
+        )
+    elif any(word in text for word in _UNAVAILABLE):
+        error = StoreUnavailableError(
+            f"The database {path!r} cannot be opened or written ({problem}). Its folder must exist and, with the "
+            f"file, be writable by this user; check permissions and mounts, or choose another path."
+        )
+    elif any(word in text for word in _FORMAT):
+        error = StoreFormatError(
+            f"{path!r} is not a sound Bide database ({problem}). Bide did not change it. Choose another path, or "
+            f"restore the file from a backup."
+        )
+    else:
+        error = StoreError(f"The database {path!r} refused: {problem}.")
+    error.__cause__ = problem
+    return error

@@ -1,0 +1,291 @@
+"""The store: every durable operation, one transaction each, written once for every database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Event as Signal
+from threading import Lock, Thread
+from typing import Any
+
+from bide.clock import Clock, Instant, SystemClock, uuid7
+from bide.errors import StoreError, StoreUnavailableError
+from bide.store.database import Transaction
+from bide.store.migrate import migrate
+from bide.store.reads import LoggedAt, read_history, read_thread
+from bide.store.rows import (
+    CheckpointRow,
+    EventRow,
+    JournalRow,
+    Lease,
+    OpenWaitRow,
+    Stored,
+    Taking,
+    ThreadRow,
+    Transition,
+)
+from bide.store.sqlite import SqliteDatabase
+from bide.store.workers import BEAT_SECONDS, LEASE, this_worker
+from bide.store.writes import (
+    answer_waits,
+    change_run,
+    check_head,
+    edit_checkpoint,
+    end_run,
+    forget_step,
+    hold_lease,
+    insert_thread,
+    log_events,
+    open_wait,
+    retire_step,
+    taken_first,
+    write_checkpoint,
+    write_journal,
+)
+from bide.types import RunStatus
+
+_EVERYTHING_OF_A_THREAD = (
+    "delete_thread",
+    "delete_runs",
+    "delete_checkpoints",
+    "delete_channels",
+    "retire_journal",
+    "delete_waits",
+    "delete_events",
+)
+
+
+class Store:
+    """Threads in a database.
+
+    `Store.open("sqlite:///bide.db")` opens a file, and makes it if need be; `":memory:"` keeps everything in memory,
+    with the same code. One store may be shared by any number of graphs and threads; several processes may open one
+    file.
+    """
+
+    def __init__(self, database: SqliteDatabase, clock: Clock | None = None) -> None:
+        self.database = database
+        self.clock = clock or SystemClock()
+        self.version = migrate(database, self.clock.now())
+        self._worker = this_worker(self.clock.now())
+        self._is_registered = False
+        self._registering = Lock()
+        self._stopped = Signal()
+
+    @classmethod
+    def open(cls, url: str, *, clock: Clock | None = None) -> Store:
+        """Open a store by its URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or `:memory:`."""
+        return Store(SqliteDatabase(path_of(url)), clock)
+
+    @property
+    def blocking(self) -> bool:
+        """Whether calls may wait for a disk."""
+        return self.database.blocking
+
+    # ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, taking: Taking) -> tuple[str, Lease]:
+        """Take a thread, new or waiting: answers, first checkpoint and lease, all or nothing. Return uid and lease."""
+        now = self.clock.now()
+        uid = taking.uid or _new_uid(now)
+
+        def take(tx: Transaction) -> Lease:
+            if not self._is_registered:
+                tx.run("insert_worker", {**self._worker._asdict(), "lease_until": now + LEASE})
+            if taking.uid is None:
+                insert_thread(tx, taking, uid, now)
+            lease = self._claim(tx, taking, now)
+            answer_waits(tx, taking, now)
+            if taking.forget:
+                forget_step(tx, taking.thread_id)
+            if taking.checkpoint is None:
+                check_head(tx, taking.thread_id, taking.head)
+            else:
+                write_checkpoint(tx, lease, taking.checkpoint, taking.head, now)
+            seq = taking.head if taking.checkpoint is None else taking.checkpoint.seq
+            log_events(tx, taking.thread_id, lease.run_id, seq, taking.events, now)
+            return lease
+
+        lease = self.database.write("begin", take)
+        self._stay_alive()
+        return uid, lease
+
+    def _claim(self, tx: Transaction, taking: Taking, now: Instant) -> Lease:
+        """Hold the one live run of the thread: the one that was read, or a new one."""
+        thread_id, mine = taking.thread_id, self._worker.worker_id
+        if taking.supersede is not None:
+            change_run(tx, "supersede_run", taking.supersede, now)
+        if taking.claim is not None:
+            change_run(tx, "claim_run", taking.claim, now, worker_id=mine)
+            return Lease(thread_id, taking.claim.run_id, taking.claim.epoch + 1)
+        run_id = uuid7(now)
+        if tx.run("insert_run", {"run_id": run_id, "thread_id": thread_id, "worker_id": mine, "now": now}) != 1:
+            raise taken_first(thread_id)
+        return Lease(thread_id, run_id, 1)
+
+    # ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def commit(self, lease: Lease, transition: Transition) -> None:
+        """Save one transition of a leased run: a step, a pause, the end. Refused if lease or head are not ours."""
+        now = self.clock.now()
+
+        def save(tx: Transaction) -> None:
+            if transition.checkpoint is None:
+                hold_lease(tx, lease)
+            else:
+                write_checkpoint(tx, lease, transition.checkpoint, transition.head, now)
+            if not transition.is_plain:
+                self._save_rest(tx, lease, transition, now)
+
+        self.database.write("commit", save)
+
+    def _save_rest(self, tx: Transaction, lease: Lease, transition: Transition, now: Instant) -> None:
+        if transition.is_over:
+            retire_step(tx, lease.thread_id)
+        for line in transition.journal:
+            write_journal(tx, lease, line, now)
+        for wait in transition.waits:
+            open_wait(tx, lease, wait, now)
+        if transition.status is not RunStatus.RUNNING:
+            end_run(tx, lease, transition.status, transition.error, now)
+        seq = transition.head if transition.checkpoint is None else transition.checkpoint.seq
+        log_events(tx, lease.thread_id, lease.run_id, seq, transition.events, now)
+
+    def keep(self, lease: Lease, line: JournalRow) -> None:
+        """Write one line of a task's journal."""
+        now = self.clock.now()
+
+        def save(tx: Transaction) -> None:
+            hold_lease(tx, lease)
+            write_journal(tx, lease, line, now)
+
+        self.database.write("journal", save)
+
+    def transact(self, lease: Lease, make: Callable[[Any], JournalRow]) -> None:
+        """Let the user's own SQL and its line of the journal be one transaction."""
+        now = self.clock.now()
+
+        def save(tx: Transaction) -> None:
+            hold_lease(tx, lease)
+            write_journal(tx, lease, make(tx.connection), now)
+
+        self.database.write("transact", save)
+
+    def edit(self, taking: Taking, checkpoint: CheckpointRow) -> str:
+        """Write one checkpoint without running anything; return the thread's uid."""
+        now = self.clock.now()
+        uid = taking.uid or _new_uid(now)
+
+        def save(tx: Transaction) -> None:
+            if taking.uid is None:
+                insert_thread(tx, taking, uid, now)
+            if taking.supersede is not None:
+                change_run(tx, "supersede_run", taking.supersede, now)
+            if taking.forget:
+                forget_step(tx, taking.thread_id)
+            edit_checkpoint(tx, taking.thread_id, checkpoint, taking.head, now)
+            log_events(tx, taking.thread_id, None, checkpoint.seq, taking.events, now)
+
+        self.database.write("edit", save)
+        return uid
+
+    # ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(self, thread_id: str, seq: int | None, logged_at: LoggedAt) -> Stored | None:
+        """Read a thread at its head, or at checkpoint `seq`, with what is known of the step that it is in."""
+        now = self.clock.now()
+        return self.database.read(lambda tx: read_thread(tx, thread_id, seq, logged_at, now))
+
+    def history(
+        self, thread_id: str, logged_at: LoggedAt, *, before: int, most: int
+    ) -> list[tuple[CheckpointRow, Mapping[str, bytes]]]:
+        """Read checkpoints, newest first, each with its large values."""
+        return self.database.read(lambda tx: read_history(tx, thread_id, logged_at, before, most))
+
+    def events(self, thread_id: str, *, after: int = 0, most: int = 1000) -> list[EventRow]:
+        """Read the log of a thread, oldest first."""
+        params = {"thread_id": str(thread_id), "after": after, "most": most}
+        rows = self.database.read(lambda tx: tx.all("read_events", params))
+        return [EventRow(kind, body, number, seq, run_id, at) for number, seq, run_id, kind, at, body in rows]
+
+    def open_waits(self, *, most: int = 50) -> list[OpenWaitRow]:
+        """List who waits, longest first."""
+        rows = self.database.read(lambda tx: tx.all("list_open_waits", {"most": most}))
+        return [OpenWaitRow(*row) for row in rows]
+
+    def threads(self, *, most: int = 100) -> list[ThreadRow]:
+        """List threads, newest first."""
+        return [ThreadRow(*row) for row in self.database.read(lambda tx: tx.all("list_threads", {"most": most}))]
+
+    def thread_of(self, uid: str) -> str | None:
+        """Find the thread that a checkpoint's id speaks of."""
+        row = self.database.read(lambda tx: tx.one("find_thread", {"uid": uid}))
+        return None if row is None else str(row[0])
+
+    # ── The rest ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete everything about a thread. A run that is under way on it finds its lease gone and writes nothing."""
+
+        def delete(tx: Transaction) -> None:
+            for query in _EVERYTHING_OF_A_THREAD:
+                tx.run(query, {"thread_id": str(thread_id)})
+
+        self.database.write("delete", delete)
+
+    def close(self) -> None:
+        """Let go of the database. Threads that wait lose nothing: they are in it."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        if self._is_registered and self.blocking:
+            # Without its worker's row, a run that was left in the middle is free for others at once.
+            self.database.write("leave", lambda tx: tx.run("delete_worker", {"worker_id": self._worker.worker_id}))
+        self.database.close()
+
+    def __enter__(self) -> Store:
+        """Use the store in a `with` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the store."""
+        self.close()
+
+    def _stay_alive(self) -> None:
+        """Once this process is known as a worker, keep its lease alive."""
+        if self._is_registered:
+            return
+        with self._registering:
+            if not self._is_registered and self.blocking:
+                Thread(target=self._beat, name="bide-heartbeat", daemon=True).start()
+            self._is_registered = True
+
+    def _beat(self) -> None:
+        while not self._stopped.wait(BEAT_SECONDS):
+            try:
+                self.database.write("beat", self._renew)
+            except StoreError:
+                # A beat that fails is tried again; if none succeeds, the lease runs out and others take over.
+                continue
+
+    def _renew(self, tx: Transaction) -> None:
+        tx.run("renew_lease", {"worker_id": self._worker.worker_id, "lease_until": self.clock.now() + LEASE})
+
+
+def path_of(url: str) -> str:
+    """Return the path in a store's URL."""
+    if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
+        return ":memory:"
+    if url.startswith("sqlite:///"):
+        return url.removeprefix("sqlite:///")
+    if url.startswith(("postgresql://", "postgres://")):
+        raise StoreUnavailableError(
+            "PostgreSQL stores come with a later version; this one has 'sqlite:///bide.db' and ':memory:'."
+        )
+    raise StoreUnavailableError(
+        f"{url!r} is no URL of a store. Use 'sqlite:///bide.db' (a file in this folder), "
+        f"'sqlite:////var/lib/bide.db' (an absolute path) or ':memory:'."
+    )
+
+
+def _new_uid(now: Instant) -> str:
+    return uuid7(now).replace("-", "")[-20:]
