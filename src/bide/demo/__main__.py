@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -42,6 +43,9 @@ def _tell(files: Files, *, assume_yes: bool) -> int:
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has left, as `| head` does: nobody to tell
+        return 141
     if not holds:
         print("\nSomething ran twice or was lost: see the lines marked ✗. This is a bug in Bide.", file=sys.stderr)
         return 1

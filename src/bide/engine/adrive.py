@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from bide.engine.work import Action, Story, work
 E = TypeVar("E")
 
 
-async def arun(flow: Generator[Any, Any, E], crew: AsyncCrew, saver: Saver | None) -> AsyncIterator[Emit | E]:
+async def arun(flow: Generator[Any, Any, E], crew: AsyncCrew, saver: Saver | None) -> AsyncGenerator[Emit | E, None]:
     """Perform a flow in the caller's event loop."""
     reply: Any = None
     problem: Exception | None = None

@@ -218,7 +218,8 @@ def _answer(context: TaskContext, question: Question, wait: Wait, shape: Any, *,
     try:
         return build(shape, wait.answer)
     except InvalidAnswerError as problem:
-        _ask(context, question._replace(refused=problem))
+        # The update came with the first asking; asking again does not bring it a second time.
+        _ask(context, question._replace(refused=problem, update=None))
 
 
 def _ask(context: TaskContext, question: Question) -> None:

@@ -229,7 +229,8 @@ class _Walk:
         if refused is not None:
             raise refused
         every = sorted([*still, *asks], key=lambda question: order[question.task_id])
-        return (yield from self._paused(tuple(every)))
+        finished = frozenset(outcome.task.id for outcome in outcomes if outcome.is_done)
+        return (yield from self._paused(tuple(every), finished))
 
     def _with_pause_updates(self, asks: Sequence[Question]) -> tuple[Checkpoint, frozenset[str]]:
         writes: list[tuple[str, Any]] = []
@@ -242,8 +243,8 @@ class _Walk:
                 writes += pairs.items()
         return edited_checkpoint(self.spec, self.checkpoint, writes, source="interrupt")
 
-    def _paused(self, asks: tuple[Question, ...]) -> Flow:
-        ending = Ending(self.checkpoint, asks)
+    def _paused(self, asks: tuple[Question, ...], finished: frozenset[str] = frozenset()) -> Flow:
+        ending = Ending(self.checkpoint, asks, finished)
         if PAUSED in self.wants:
             yield Emit(PAUSED, ending)
         return ending

@@ -92,6 +92,8 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
         return (yield from _obey(spec, given, loaded))
     if loaded.open_waits:
         return (yield from _input_while_paused(spec, request, loaded))
+    if request.merges and loaded.checkpoint is not None:
+        return (yield from _resume(spec, loaded, [], merged_writes(spec, given)))
     return (yield from _start(spec, loaded, read_input(spec, given)))
 
 
@@ -174,7 +176,7 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     waiting = {question.task_id for question in asks}
     can_run = [task for task in checkpoint.tasks if task.id not in waiting and task.id not in loaded.results]
     if not can_run and (asks or not checkpoint.tasks):
-        return Ending(checkpoint, asks)
+        return Ending(checkpoint, asks, frozenset(loaded.results))
     return _taken(loaded, checkpoint, [])
 
 
@@ -277,7 +279,14 @@ def reroute(spec: GraphSpec, checkpoint: Checkpoint) -> Generator[Any, Any, Chec
     # A full barrier has planned its node already, and stays planned.
     places += [task.node for task in checkpoint.tasks if task.node in spec.joins.values()]
     fresh = rerouted(spec, checkpoint, places)
-    return checkpoint if fresh.next == checkpoint.next else fresh
+    return checkpoint if _is_same_plan(fresh.tasks, checkpoint.tasks) else fresh
+
+
+def _is_same_plan(fresh: Sequence[Task], planned: Sequence[Task]) -> bool:
+    """Whether the same nodes come next, with the same arguments; a `Send` made anew is another task."""
+    return [task.node for task in fresh] == [task.node for task in planned] and all(
+        new.arg is UNSET and old.arg is UNSET for new, old in zip(fresh, planned, strict=True)
+    )
 
 
 def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:

@@ -41,7 +41,7 @@ def plan(seq: int, places: Sequence[Place]) -> tuple[Task, ...]:
 
 def origins_of(outcomes: Sequence[Outcome]) -> tuple[Origin, ...]:
     """Remember what the next tasks came from, so that an edit can route again."""
-    return tuple(Origin(outcome.task.id, outcome.task.node, outcome.goto) for outcome in outcomes)
+    return tuple([Origin(outcome.task.id, outcome.task.node, outcome.goto) for outcome in outcomes])
 
 
 def replant(tasks: Sequence[Task], seq: int) -> tuple[Task, ...]:

@@ -47,7 +47,8 @@ def step(
     context = task_context("step()")
     made = _make(context, function, args, kwargs, key, effect, verify)
     if inspect.iscoroutinefunction(function):
-        return _perform_async(_story(context, made))
+        journal = context.run.journal
+        return _perform_async(_story(context, made), hops=journal is not None and journal.blocking)
     return _perform(_story(context, made))
 
 
@@ -199,7 +200,7 @@ def _perform(story: Generator[_Write | _Effect, Any, Any]) -> Any:
                 reply = action.call()
 
 
-async def _perform_async(story: Generator[_Write | _Effect, Any, Any]) -> Any:
+async def _perform_async(story: Generator[_Write | _Effect, Any, Any], *, hops: bool) -> Any:
     from asyncio import to_thread  # a fifth of the time of `import bide`, which sync callers need not spend
 
     reply = None
@@ -209,7 +210,7 @@ async def _perform_async(story: Generator[_Write | _Effect, Any, Any]) -> Any:
         except StopIteration as told:
             return told.value
         if isinstance(action, _Write):
-            reply = await to_thread(action.call, *action.args)
+            reply = await to_thread(action.call, *action.args) if hops else action.call(*action.args)
         else:
             with inside_step(action.key):
                 reply = await action.call()

@@ -167,6 +167,13 @@ class Ending(NamedTuple):
     checkpoint: Checkpoint
     asks: tuple[Question, ...]
     """Every open question, in task order; empty when the run is done."""
+    finished: frozenset[str] = frozenset()
+    """Ids of the tasks of this step that have finished already."""
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """The nodes that have yet to run or to finish."""
+        return tuple(task.node for task in self.checkpoint.tasks if task.id not in self.finished)
 
     @property
     def is_paused(self) -> bool:

@@ -41,11 +41,14 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
             return Outcome(task, routes=(yield from route(spec, node, context, ())))
         given = _given(node, context)
         result = yield _action(node.call, given, context)
-        _check_swallowed(context)
+        if context.asked:
+            raise InterruptSwallowedError(_swallowed_text(context))
         writes, goto, returned = read_result(spec, context, given, result)
-        routes = (yield from route(spec, node, context, writes)) if node.branches else ()
-        _check_swallowed(context)
-        _check_replayed(context)
+        routes: tuple[Place, ...] = ()
+        if node.branches:
+            routes = yield from route(spec, node, context, writes)
+        if context.assignment.steps:
+            _check_replayed(context)
         return Outcome(task, writes, goto, routes, (), returned)
     except Pause as pause:
         if pause.question not in context.asked:
@@ -63,6 +66,8 @@ def route(
     places: list[Place] = []
     for branch in node.branches:
         chosen = yield _action(branch.call, branch.read(seen), context)
+        if context.asked:
+            raise InterruptSwallowedError(_swallowed_text(context))
         places += _destinations(spec, node, branch, chosen)
     return tuple(places)
 
@@ -231,11 +236,6 @@ def checked_places(spec: GraphSpec, places: Sequence[Any], where: str) -> list[P
 
 
 # ── What went wrong ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _check_swallowed(context: TaskContext) -> None:
-    if context.asked:
-        raise InterruptSwallowedError(_swallowed_text(context))
 
 
 def _swallowed_text(context: TaskContext) -> str:

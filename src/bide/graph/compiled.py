@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing
 from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar, Unpack
@@ -109,8 +110,9 @@ class CompiledGraph:
             return [part async for part in self.astream(input, config, **options)]
         session = self._open(input, config, options, ())
         ending = None
-        async for item in self._adrive(session):
-            ending = item
+        async with aclosing(self._adrive(session)) as items:
+            async for item in items:
+                ending = item
         return self._result(session, ending)
 
     def stream(self, input: Any, config: Config | None = None, **options: Unpack[Options]) -> Iterator[Part]:
@@ -127,12 +129,13 @@ class CompiledGraph:
     ) -> AsyncIterator[Part]:
         """Do what `stream` does, with asyncio."""
         session = self._open(input, config, options, read_modes(options.get("stream_mode", "updates")))
-        async for item in self._adrive(session):
-            if isinstance(item, Emit):
-                for part in self._parts(session, item):
-                    yield part
-            else:
-                self._result(session, item)
+        async with aclosing(self._adrive(session)) as items:
+            async for item in items:
+                if isinstance(item, Emit):
+                    for part in self._parts(session, item):
+                        yield part
+                else:
+                    self._result(session, item)
 
     def events(self, input: Any, config: Config | None = None, **options: Unpack[Options]) -> Iterator[dict[str, Any]]:
         """Run, and yield a dict for each update; the last one has the type `interrupt` or `final`, and the state."""
@@ -277,7 +280,7 @@ class CompiledGraph:
             )
         return run(session.flow, Crew(self.spec, session.context, **session.crew), session.recorder)
 
-    def _adrive(self, session: _Session) -> AsyncIterator[Emit | Ending]:
+    def _adrive(self, session: _Session) -> AsyncGenerator[Emit | Ending, None]:
         from bide.engine.adrive import AsyncCrew, arun  # asyncio is a fifth of `import bide`; sync callers need none
 
         return arun(session.flow, AsyncCrew(self.spec, session.context, **session.crew), session.recorder)
@@ -293,7 +296,7 @@ class CompiledGraph:
         result = Result(
             output_of(self.spec, checkpoint),
             interrupts=interrupts,
-            next=checkpoint.next,
+            next=ending.next,
             is_interrupted=ending.is_paused,
             thread_id=None if recorder is None else recorder.thread_id,
             checkpoint_id=None if recorder is None else checkpoint_id(recorder.uid, checkpoint.seq),
@@ -301,7 +304,7 @@ class CompiledGraph:
         if session.raises and ending.is_paused:
             ask = ending.asks[0]
             raise GraphInterrupt(
-                node=ask.node, state=result.value, value=ask.value, next=checkpoint.next, interrupts=interrupts
+                node=ask.node, state=result.value, value=ask.value, next=ending.next, interrupts=interrupts
             )
         return result
 

@@ -97,10 +97,9 @@ class Store:
             answer_waits(tx, taking, now)
             if taking.forget:
                 forget_step(tx, taking.thread_id)
-            if taking.checkpoint is None:
-                check_head(tx, taking.thread_id, taking.head)
-            else:
-                write_checkpoint(tx, lease, taking.checkpoint, taking.head, now)
+            check_head(tx, taking.thread_id, taking.head)
+            if taking.checkpoint is not None:
+                write_checkpoint(tx, lease, taking.checkpoint, now)
             seq = taking.head if taking.checkpoint is None else taking.checkpoint.seq
             log_events(tx, taking.thread_id, lease.run_id, seq, taking.events, now)
             return lease
@@ -132,7 +131,7 @@ class Store:
             if transition.checkpoint is None:
                 hold_lease(tx, lease)
             else:
-                write_checkpoint(tx, lease, transition.checkpoint, transition.head, now)
+                write_checkpoint(tx, lease, transition.checkpoint, now)
             if not transition.is_plain:
                 self._save_rest(tx, lease, transition, now)
 

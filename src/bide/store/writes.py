@@ -71,8 +71,8 @@ def end_run(tx: Transaction, lease: Lease, status: RunStatus, error: str | None,
         raise lost(lease)
 
 
-def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, expected: int, now: Instant) -> None:
-    """Write a checkpoint on the head that it was computed from, while the lease is ours."""
+def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, now: Instant) -> None:
+    """Write a checkpoint while the lease is ours and nothing stands in its place."""
     params = {
         "thread_id": lease.thread_id,
         "seq": row.seq,
@@ -81,7 +81,6 @@ def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, expected
         "source": row.source,
         "run_id": lease.run_id,
         "epoch": lease.epoch,
-        "expected": expected,
         "now": now,
         "body": row.body,
     }

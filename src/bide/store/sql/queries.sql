@@ -71,12 +71,12 @@ WHERE thread_id = :thread_id
 -- ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: write_checkpoint
--- The whole commit of a plain step. Lease and head are in one WHERE: a worker that was paused past its lease must not
--- overwrite its successor, and what was computed from an older head is not written.
+-- The whole commit of a plain step. The lease is part of the WHERE: a worker that was paused past its lease must not
+-- overwrite its successor. While it is held nobody else writes to the thread, and the primary key refuses a second
+-- checkpoint in the same place: what was computed from an older head is not written.
 INSERT INTO checkpoints (thread_id, seq, parent, step, source, run_id, epoch, created_at, body)
 SELECT :thread_id, :seq, :parent, :step, :source, :run_id, :epoch, :now, :body
 WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = :run_id AND epoch = :epoch AND status = 'running')
-AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND seq > :expected)
 ON CONFLICT DO NOTHING
 
 -- name: hold_lease

@@ -1,0 +1,249 @@
+"""How a thread is written down: the engine's values as rows of bytes, and rows read back into values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from ormsgpack import packb, unpackb
+
+from bide.codec import Codec, checkpointable
+from bide.engine.spec import GraphSpec
+from bide.engine.values import (
+    Checkpoint,
+    JournalEntry,
+    Loaded,
+    Origin,
+    Outcome,
+    Question,
+    RunInfo,
+    Task,
+    Wait,
+)
+from bide.errors import CorruptDataError
+from bide.store.rows import CheckpointRow, EventRow, JournalRow, Stored, WaitRow
+from bide.types import UNSET, Overwrite, Send, WaitStatus
+
+checkpointable("bide.Send")(Send)
+checkpointable("bide.Overwrite")(Overwrite)
+
+FRAME = 1
+"""The version of a checkpoint's own layout."""
+SMALL = 256
+"""Values of up to so many bytes travel in the body of every checkpoint; larger ones are logged when they change."""
+
+
+class Pages:
+    """Writes and reads one thread's rows, and knows where the values of its present checkpoint are."""
+
+    def __init__(self, spec: GraphSpec, codec: Codec, metadata: Mapping[str, Any] | None = None) -> None:
+        self.spec = spec
+        self.codec = codec
+        self.thread_id = ""
+        self._metadata = codec.encode(dict(metadata), "metadata") if metadata else None
+        self._small: dict[str, bytes] = {}
+        self._logged: dict[str, int] = {}
+        self._prints: dict[str, bytes] = {}
+        self._read: dict[bytes, list[Any]] = {}
+
+    # ── Values to rows ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def checkpoint_row(self, checkpoint: Checkpoint, changed: frozenset[str]) -> CheckpointRow:
+        """Write a checkpoint as a row: small values in its body, large ones that changed beside it."""
+        large = self._note_changes(checkpoint, changed)
+        # The frame is ours and plain; the codec is for what users put into it.
+        body = packb(
+            [
+                FRAME,
+                checkpoint.fingerprint,
+                self._small,
+                self._logged,
+                [task[:2] if task.arg is UNSET else self._sent(task) for task in checkpoint.tasks],
+                [(id_, node, self._places(goto) if goto else None) for id_, node, goto in checkpoint.origins],
+                None if checkpoint.resume_value is None else self.codec.encode(checkpoint.resume_value, "answer"),
+                list(checkpoint.extras),
+                self._metadata,
+            ]
+        )
+        return CheckpointRow(checkpoint.seq, checkpoint.parent, checkpoint.step, checkpoint.source, body, large)
+
+    def _sent(self, task: Task) -> tuple[Any, ...]:
+        return task.id, task.node, self.codec.encode(task.arg, f"argument of Send({task.node!r}, …)")
+
+    def _places(self, goto: tuple[str | Send, ...]) -> bytes:
+        return self.codec.encode(list(goto), "Command(goto=…)")
+
+    def _note_changes(self, checkpoint: Checkpoint, changed: frozenset[str]) -> tuple[tuple[str, int, bytes], ...]:
+        values, channels = checkpoint.values, self.spec.channels
+        small, logged = self._small, self._logged
+        large: list[tuple[str, int, bytes]] = []
+        for key in changed:
+            small.pop(key, None)
+            logged.pop(key, None)
+            if key not in values or (key in channels and not channels[key].saved):
+                continue
+            body = self.codec.encode(values[key], f"state[{key!r}]")
+            if len(body) <= SMALL:
+                small[key] = body
+            else:
+                logged[key] = checkpoint.seq
+                self._prints[key] = _print(body)
+                large.append((key, checkpoint.seq, body))
+        return tuple(large)
+
+    def follow(self, checkpoint: Checkpoint | None) -> None:
+        """Take over where the values of a checkpoint are that was read, without those that are gone since."""
+        if checkpoint is not None:
+            self._small = {key: body for key, body in self._small.items() if key in checkpoint.values}
+            self._logged = {key: seq for key, seq in self._logged.items() if key in checkpoint.values}
+
+    def outcome_row(self, outcome: Outcome) -> JournalRow:
+        """Write down what became of a task whose step is not over."""
+        task = outcome.task
+        if outcome.error is not None:
+            line = self.codec.encode(told(outcome.error), "error")
+            return JournalRow(task.id, "", "error", "done", task.node, "", line)
+        returns = [[question.id, question.key, question.value] for question in outcome.returns]
+        writes = [[key, value] for key, value in outcome.writes]
+        body = self.codec.encode(
+            [writes, list(outcome.goto), list(outcome.routes), returns], f"result of node {task.node!r}"
+        )
+        return JournalRow(task.id, "", "result", "done", task.node, "", body)
+
+    def wait_row(self, question: Question) -> WaitRow:
+        """Write down an open question."""
+        shown = self.codec.encode([question.value, question.schema], f"interrupt value in node {question.node!r}")
+        return WaitRow(
+            question.id,
+            question.task_id,
+            question.node,
+            question.key,
+            question.kind,
+            WaitStatus.OPEN,
+            question.digest,
+            shown,
+        )
+
+    def event(self, kind: str, body: Mapping[str, Any]) -> EventRow:
+        """Write down a line of the log."""
+        return EventRow(kind, self.codec.encode(body, "event"))
+
+    def step_row(self, task: Task, key: str, entry: JournalEntry, value: Any) -> JournalRow:
+        """Write down the result of a step."""
+        body = self.codec.encode(value, f"result of step {key!r} in node {task.node!r}")
+        return JournalRow(task.id, key, "step", "done", entry.name, entry.digest, body)
+
+    def is_unchanged(self, key: str, value: Any) -> bool:
+        """Say whether a state key is stored with just this value."""
+        if key in self._small:
+            return self._small[key] == self.codec.encode(value, f"state[{key!r}]")
+        if key in self._logged:
+            return self._prints.get(key) == _print(self.codec.encode(value, f"state[{key!r}]"))
+        return True
+
+    # ── Rows to values ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def loaded(self, stored: Stored) -> Loaded:
+        """Turn what was read back into values."""
+        checkpoint = None if stored.checkpoint is None else self.read_checkpoint(stored.checkpoint, stored.channels)
+        tasks = {} if checkpoint is None else {task.id: task for task in checkpoint.tasks}
+        results: dict[str, Outcome] = {}
+        errors: dict[str, str] = {}
+        steps: dict[str, dict[str, JournalEntry]] = {}
+        for row in stored.journal:
+            value = self.codec.decode(row.body, f"journal of task {row.task_id!r}") if row.body else None
+            if row.kind == "step":
+                entry = JournalEntry(row.name, row.digest, row.phase == "done", value)
+                steps.setdefault(row.task_id, {})[row.key] = entry
+            elif row.kind == "error":
+                errors[row.task_id] = str(value)
+            elif row.task_id in tasks:
+                results[row.task_id] = self._outcome(tasks[row.task_id], value)
+        run = stored.run
+        return Loaded(
+            stored.uid,
+            stored.head,
+            None if run is None else RunInfo(run.run_id, run.status, run.epoch, run.is_orphan),
+            checkpoint,
+            results,
+            {task_id: error for task_id, error in errors.items() if task_id not in results},
+            steps,
+            _in_task_order(checkpoint, map(self._wait, stored.waits)),
+        )
+
+    def _outcome(self, task: Task, value: Any) -> Outcome:
+        writes, goto, routes, returns = value
+        questions = (Question(id_, task.id, task.node, key, "return", shown) for id_, key, shown in returns)
+        pairs = tuple((key, written) for key, written in writes)
+        return Outcome(task, pairs, tuple(goto), tuple(routes), (), tuple(questions))
+
+    def _wait(self, row: WaitRow) -> Wait:
+        value, schema = self._decoded(row.question, f"question {row.wait_id}")
+        question = Question(row.wait_id, row.task_id, row.node, row.key, row.kind, value, row.digest, schema)
+        answer = UNSET if row.answer is None else self.codec.decode(row.answer, f"answer to question {row.wait_id}")
+        return Wait(question, row.status, answer, row.answered_at)
+
+    def _decoded(self, body: bytes, where: str) -> Any:
+        return self.codec.decode(body, where)
+
+    def logged_at(self, body: bytes) -> Mapping[str, int]:
+        """Tell from a checkpoint's body where its large values are."""
+        try:
+            frame, *parts = unpackb(body)
+            if frame != FRAME or len(parts) != 8:
+                raise ValueError(f"unknown frame {frame!r}")
+            logged: dict[str, int] = parts[2]
+            self._read[body] = parts
+            return dict(logged)
+        except (ValueError, TypeError) as problem:
+            raise CorruptDataError(
+                f"A checkpoint of thread {self.thread_id!r} cannot be read: {problem}. It was damaged, or written by a "
+                f"newer Bide. Older checkpoints may be sound: see get_state_history(config)."
+            ) from problem
+
+    def read_checkpoint(self, row: CheckpointRow, large: Mapping[str, bytes]) -> Checkpoint:
+        """Turn rows back into a checkpoint."""
+        fingerprint, small, logged, tasks, origins, resume_value, extras, metadata = self._read[row.body]
+        self._small, self._logged = dict(small), dict(logged)
+        self._prints = {key: _print(body) for key, body in large.items()}
+        where = f"checkpoint {row.seq} of thread {self.thread_id!r}"
+        missing = [key for key in logged if key not in large]
+        if missing:
+            raise CorruptDataError(f"The value of state[{missing[0]!r}] at {where} is gone from the channel log.")
+        decode = self._decoded
+        stored = {key: decode(body, f"state[{key!r}] at {where}") for key, body in (small | large).items()}
+        return Checkpoint(
+            row.seq,
+            row.parent,
+            row.step,
+            row.source,
+            {**self.spec.initial, **stored},
+            tuple(Task(id_, node, *(decode(arg, where) for arg in rest)) for id_, node, *rest in tasks),
+            tuple(Origin(id_, node, tuple(decode(goto, where)) if goto else ()) for id_, node, goto in origins),
+            fingerprint,
+            None if resume_value is None else decode(resume_value, where),
+            frozenset(extras),
+            row.created_at,
+            row.run_id,
+            None if metadata is None else decode(metadata, where),
+        )
+
+
+def _in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple[Wait, ...]:
+    ids = (
+        []
+        if checkpoint is None
+        else [*(task.id for task in checkpoint.tasks), *(o.task_id for o in checkpoint.origins)]
+    )
+    place = {task_id: index for index, task_id in enumerate(ids)}
+    return tuple(sorted(waits, key=lambda wait: place.get(wait.question.task_id, len(place))))
+
+
+def _print(body: bytes) -> bytes:
+    return blake2b(body, digest_size=16).digest()
+
+
+def told(error: BaseException | None) -> str | None:
+    """Write an error down in one line."""
+    return None if error is None else f"{type(error).__name__}: {error}"
