@@ -56,6 +56,9 @@ class GraphChanged(GraphError):
 class InvalidUpdateError(BideError, ValueError):
     """A write that the state cannot take."""
 
+    task_ids: tuple[str, ...] = ()
+    """The tasks whose writes could not be applied, where that is known."""
+
 
 class EmptyInputError(BideError, ValueError):
     """There is nothing to run."""
@@ -122,9 +125,9 @@ class GraphInterrupt(BideError):
     """The run paused, and the caller asked for an exception: `raise_on_interrupt=True`."""
 
     def __init__(self, *, node: str, state: Any, value: Any, next: tuple[str, ...], interrupts: tuple[Any, ...]):
-        super().__init__(
-            f"Node {node!r} asks: {value!r}. The thread is saved; answer with invoke(Command(resume=…), config)."
-        )
+        asks = f"Node {node!r} asks: {value!r}. The thread is saved; answer with invoke(Command(resume=…), config)."
+        stops = f"The run stopped at node {node!r}. The thread is saved; go on with invoke(None, config)."
+        super().__init__(asks if interrupts else stops)
         self.node = node
         self.state = state
         self.value = value

@@ -129,6 +129,9 @@ UNSTORABLE: dict[str, Any] = {
     "subclass of list": lambda: MyList([1]),
     "subclass of a message": lambda: type("Mine", (HumanMessage,), {})("x"),
     "time zone of an unknown kind": lambda: datetime(2026, 1, 1, tzinfo=OddZone()),
+    "zone that is not the one of its name": lambda: datetime(
+        2026, 10, 25, 2, 30, tzinfo=ZoneInfo.no_cache("Europe/Berlin")
+    ),
     "zone without a key": lambda: datetime(2026, 1, 1, tzinfo=zone_from_file()),
     "defaultdict with a function": lambda: defaultdict(lambda: 1),
     "secret of pydantic": lambda: pydantic.SecretStr("x"),
@@ -253,7 +256,7 @@ def test_nesting_beyond_the_limit_is_refused(codec, wrap, depth):
     error = refusal(codec, value, "state['x']")
 
     assert error.path == "state['x']"
-    assert "nests deeper than 255" in str(error)
+    assert "nests too deep" in str(error)
     dismantle(value)
 
 
@@ -266,7 +269,7 @@ def test_nesting_of_typed_values_beyond_the_limit_is_refused(codec, wrap, depth)
 
     error = refusal(codec, value)
 
-    assert "nests deeper than" in str(error)
+    assert "nests too deep" in str(error)
     dismantle(value)
 
 
@@ -277,6 +280,29 @@ def test_nesting_of_typed_values_up_to_the_limit_comes_back(codec, wrap):
         value = wrap(value)
 
     assert codec.decode(codec.encode(value)) == value
+
+
+def test_too_many_of_both_are_refused(codec):
+    value: Any = 1
+    for _ in range(20):
+        for _ in range(200):
+            value = [value]
+        value = {1: value}
+
+    error = refusal(codec, value)
+
+    assert "nests too deep" in str(error)
+
+
+def test_value_that_is_too_deep_and_holds_another_twice_is_not_taken_for_a_cycle(codec):
+    shared = [1]
+    value: Any = shared
+    for _ in range(300):
+        value = [shared, shared, value]
+
+    error = refusal(codec, value)
+
+    assert "nests too deep" in str(error)
 
 
 def dismantle(value: Any) -> None:

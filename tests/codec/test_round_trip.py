@@ -85,6 +85,11 @@ class Box(Generic[T]):
 
 
 @dataclass
+class Crate(Generic[T]):
+    content: T
+
+
+@dataclass
 class Derived:
     base: int
     double: int = field(init=False)
@@ -131,7 +136,7 @@ class Tags(list[Any]):
 
 
 REGISTERED = [
-    *(Colour, Level, Word, Access, Bits, Point, Pair, Line, Key, Box, Derived, Order),
+    *(Colour, Level, Word, Access, Bits, Point, Pair, Line, Key, Box, Crate, Derived, Order),
     *(Model, Open, Frozen, Numbers, Email, Tags),
 ]
 
@@ -215,6 +220,9 @@ AWKWARD: dict[str, Any] = {
     "lone surrogates": ["\ud800", "a\udfffb", {"\ud800": "\udc00"}],
     "path that is not valid text": Path("caf\udce9"),
     "bytes and bytearray": [b"\x00\xff", bytearray(b"\x00\xff")],
+    "bytearray of some length": [bytearray(300)],
+    "bytearray of great length": [bytearray(70_000)],
+    "many typed values side by side": [(number,) for number in range(300)],
     "tuples in lists in tuples": ([(1, [2, (3,)])],),
     "sets": [{1, "a", None, (1, 2)}, frozenset({frozenset({1}), b"x"})],
     "deques": [deque([1, 2], maxlen=5), deque([(1,)]), deque(maxlen=0)],
@@ -249,7 +257,7 @@ AWKWARD: dict[str, Any] = {
     "named tuples": [Point(1.0), Point(1.0, 2.0), Pair(1, [Pair(2, 3)])],
     "dataclasses": [Line("a"), Line("b", Decimal("1.5")), Key("k", 1), Order(sku="o", lines=[Line("x")])],
     "frozen dataclass as key and element": {Key("k", 1): {Key("k", 2)}},
-    "generic dataclass": [Box(1), Box[int](2)],
+    "generic dataclass": [Box(1), Box[int](2), Crate[int](3)],
     "dataclass in dataclass": Box(Box(Box((1,)))),
     "dataclass with a field it computes": Derived(4, note="n"),
     "pydantic models": [Model(name="n"), Model(name="n", size=3, inner=Model(name="i")), Open(name="o", other=(1,))],
@@ -265,6 +273,7 @@ AWKWARD: dict[str, Any] = {
         ToolMessage("t", tool_call_id="c", status="error", artifact={1, 2}),
         RemoveMessage("1"),
         Message("m"),
+        HumanMessage("x", additional_kwargs=OrderedDict()),
     ],
     "255 nested lists": None,
     "100 nested tuples": None,
@@ -429,6 +438,16 @@ def test_what_a_dataclass_caches_is_computed_again(codec):
 
     assert "triple" not in vars(found)
     assert found.triple == 12
+
+
+def test_attributes_of_a_registered_subclass_come_back(codec):
+    email = Email("a@b")
+    email.checked = {"by": ("Ada",)}  # type: ignore[attr-defined]
+
+    found = codec.decode(codec.encode(email))
+
+    assert_same(found, email)
+    assert found.checked == {"by": ("Ada",)}
 
 
 # --- LangChain, without LangChain -------------------------------------------------------------------------------------

@@ -89,8 +89,9 @@ def _too_deep(value: object, path: str) -> UnstorableValueError:
             f"Cannot store {cycle}: it contains itself. Refer to it by an id instead of nesting it.", path=cycle
         )
     return UnstorableValueError(
-        f"Cannot store {path}: it nests deeper than {MAX_PLAIN_DEPTH} lists and dicts, or {MAX_TYPED_DEPTH} typed "
-        f"values. Make it flatter, for example a list whose entries refer to each other by id.",
+        f"Cannot store {path}: it nests too deep, with more than {MAX_PLAIN_DEPTH} lists and dicts or more than "
+        f"{MAX_TYPED_DEPTH} typed values within each other, or too many of both. Make it flatter, for example a list "
+        f"whose entries refer to each other by id.",
         path=path,
     )
 

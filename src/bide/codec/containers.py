@@ -79,12 +79,6 @@ def read_dict(pairs: list[Any]) -> dict[Any, Any]:
     return built
 
 
-def _read_counter(pairs: list[Any]) -> Counter[Any]:
-    counter: Counter[Any] = Counter()
-    dict.update(counter, read_dict(pairs))  # Counter.update would add up
-    return counter
-
-
 # What a defaultdict may call for a missing key. A closed table: a name in stored bytes picks from it, no more.
 _FACTORIES: dict[str | None, Any] = {None: None} | {
     cls.__name__: cls for cls in (bool, dict, float, frozenset, int, list, set, str, tuple)
@@ -111,7 +105,7 @@ CONTAINERS: dict[type, Container] = {
     frozenset: Container(b"f", _write_set, _read_frozenset),
     deque: Container(b"q", _write_deque, _read_deque),
     OrderedDict: Container(b"o", _write_dict, lambda pairs: OrderedDict(read_dict(pairs))),
-    Counter: Container(b"n", _write_dict, _read_counter),
+    Counter: Container(b"n", _write_dict, lambda pairs: Counter(read_dict(pairs))),
     defaultdict: Container(b"d", _write_defaultdict, _read_defaultdict),
 }
 

@@ -120,5 +120,8 @@ def _fills(spec: GraphSpec, join: str, before: Checkpoint, writes: Writes) -> bo
 
 
 def _with_writers(problem: InvalidUpdateError, key: str, outcomes: Sequence[Outcome]) -> InvalidUpdateError:
-    nodes = [repr(outcome.task.node) for outcome in outcomes if any(name == key for name, _ in outcome.writes)]
-    return InvalidUpdateError(f"{problem} Written by: {', '.join(nodes)}." if nodes else str(problem))
+    writers = [outcome.task for outcome in outcomes if any(name == key for name, _ in outcome.writes)]
+    nodes = ", ".join(repr(task.node) for task in writers)
+    told = InvalidUpdateError(f"{problem} Written by: {nodes}." if nodes else str(problem))
+    told.task_ids = tuple(task.id for task in writers)
+    return told

@@ -182,7 +182,15 @@ class _Walk:
 
     def _finish_step(self, outcomes: list[Outcome]) -> Generator[Any, Any, tuple[Question, ...]]:
         """Apply a step in which every task has finished; return the pauses that stand after it."""
-        after, changed = next_checkpoint(self.spec, self.checkpoint, outcomes)
+        try:
+            after, changed = next_checkpoint(self.spec, self.checkpoint, outcomes)
+        except InvalidUpdateError as problem:
+            # A result that cannot be applied must not be kept: it would stand in the way of the mended node for ever.
+            blamed = [outcome.task for outcome in outcomes if outcome.task.id in problem.task_ids]
+            failed = [Outcome(task, error=problem) for task in blamed]
+            self.unsaved = [outcome for outcome in self.unsaved if outcome.task.id not in problem.task_ids]
+            yield from self._fail_step(outcomes, failed)
+            raise
         held: tuple[Question, ...] = tuple(question for outcome in outcomes for question in outcome.returns)
         if self.request.after:
             held += held_after(self.request.after, after, (), self.uid)

@@ -293,7 +293,7 @@ def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Op
     policy = "resume" if request.merges else request.on_paused
     if policy == "restart":
         return (yield from _start(spec, loaded, read_input(spec, request.input)))
-    if policy == "error":
+    if policy != "resume":
         raise ThreadPausedError(
             f"The thread waits for an answer ({shown_list(loaded)}), and got plain input. An answer must be explicit: "
             f"invoke(Command(resume=…), config). To merge the input and go on use on_paused='resume'; to drop the "

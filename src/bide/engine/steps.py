@@ -25,7 +25,7 @@ class NotDone:
     """What `verify` returns when the effect in doubt has surely not happened."""
 
 
-Verify = Callable[[str], Done | NotDone | None]
+Verify = Callable[[str], Done | NotDone | type[NotDone] | None]
 
 
 def step(
@@ -166,8 +166,10 @@ def _check(context: TaskContext, made: _Made, before: JournalEntry) -> None:
 def _settle_doubt(context: TaskContext, made: _Made) -> Done | NotDone:
     """Decide about a `once` step that was begun and never reported back."""
     found = made.verify(made.idempotency_key) if made.verify is not None else None
-    if isinstance(found, Done | NotDone):
+    if isinstance(found, Done):
         return found
+    if found is NotDone or isinstance(found, NotDone):
+        return NotDone()
     answer = interrupt(
         {
             "type": "step_in_doubt",

@@ -16,6 +16,7 @@ from bide.engine.plan import Place, question_id
 from bide.engine.spec import Branch, Call, GraphSpec, NodeSpec
 from bide.engine.values import Outcome, Question
 from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError
+from bide.shape import json_schema
 from bide.types import END, START, UNSET, Command, Interrupt, Overwrite, Send
 
 Write = tuple[str, Any]
@@ -65,7 +66,15 @@ def route(
     seen = seen_after(spec, context.assignment.checkpoint.values, context.task, writes)
     places: list[Place] = []
     for branch in node.branches:
-        chosen = yield _action(branch.call, branch.read(seen), context)
+        try:
+            chosen = yield _action(branch.call, branch.read(seen), context)
+        except Pause as pause:
+            if not context.assignment.routes_only:
+                raise
+            raise InterruptError(
+                f"The conditional edge {branch.name!r} after {node.name!r} called interrupt(), but no node runs here "
+                f"that could be paused. Ask in a node, and let the edge read the answer from the state."
+            ) from pause
         if context.asked:
             raise InterruptSwallowedError(_swallowed_text(context))
         places += _destinations(spec, node, branch, chosen)
@@ -147,7 +156,10 @@ def _returned(context: TaskContext, part: Interrupt, index: int) -> Question:
         )
     journal.codec.encode(part.value, f"Interrupt value returned by node {task.node!r}")
     key = part.key or f"#return{index}"
-    return Question(question_id(context.run.uid, task.id, key), task.id, task.node, key, "return", part.value)
+    schema = None if part.response_schema is None else json_schema(part.response_schema)
+    return Question(
+        question_id(context.run.uid, task.id, key), task.id, task.node, key, "return", part.value, schema=schema
+    )
 
 
 def _changes(spec: GraphSpec, context: TaskContext, given: Any, update: Any) -> list[Write]:
@@ -247,7 +259,7 @@ def _swallowed_text(context: TaskContext) -> str:
 
 
 def _hidden_pause(error: Exception, context: TaskContext) -> Exception:
-    if not context.asked or isinstance(error, InterruptSwallowedError):
+    if not context.asked or context.assignment.routes_only or isinstance(error, InterruptSwallowedError):
         return error
     swallowed = InterruptSwallowedError(_swallowed_text(context))
     swallowed.__cause__ = error

@@ -20,6 +20,8 @@ from bide.errors import GraphError, GraphInterrupt, UnknownThreadError
 from bide.graph.door import (
     Config,
     Options,
+    check_choice,
+    check_options,
     checkpoint_id,
     read_config,
     read_reference,
@@ -69,6 +71,8 @@ class CompiledGraph:
         on_paused: OnPaused = "error",
         durability: Durability = "sync",
     ) -> None:
+        check_choice("on_paused", on_paused, OnPaused)
+        check_choice("durability", durability, Durability)
         self.spec = spec
         self.name = spec.name
         self.store = store
@@ -218,6 +222,7 @@ class CompiledGraph:
 
     def _open(self, given: Any, config: Config | None, options: Options, modes: tuple[str, ...]) -> _Session:
         """Read the caller's words and make a session of them. Nothing is read or written yet."""
+        check_options(options)
         read = read_config(config)
         reference = read_reference(options.get("checkpoint") or read.checkpoint_id)
         thread_id = read.thread_id

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from difflib import get_close_matches
+from typing import Any, TypedDict, get_args
 
 from bide.engine.opening import Request
 from bide.errors import InvalidUpdateError, UnknownCheckpointError
@@ -52,6 +53,10 @@ class Reference:
 def read_config(config: Config | None) -> RunConfig:
     """Read `config={"configurable": {"thread_id": …}, …}`."""
     config = config or {}
+    if "thread_id" in config:
+        raise InvalidUpdateError(
+            'config has a "thread_id" at its top, where nothing reads it. Write {"configurable": {"thread_id": …}}.'
+        )
     inner = config.get("configurable") or {}
     thread_id = inner.get("thread_id")
     limit = config.get("recursion_limit", 10_000)
@@ -65,6 +70,25 @@ def read_config(config: Config | None) -> RunConfig:
         # Identities are strings everywhere inside; 42 and "42" are the same thread.
         thread_id = shown["configurable"]["thread_id"] = str(thread_id)
     return RunConfig(thread_id, inner.get("checkpoint_id"), limit, most, config.get("metadata"), shown)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse an option that nobody reads: a typo must not change what a call does."""
+    for name in options:
+        if name not in Options.__annotations__:
+            close = get_close_matches(name, Options.__annotations__, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise InvalidUpdateError(
+                f"There is no option {name!r}.{hint} Known options: {', '.join(Options.__annotations__)}."
+            )
+    check_choice("on_paused", options.get("on_paused"), OnPaused)
+    check_choice("durability", options.get("durability"), Durability)
+
+
+def check_choice(name: str, given: Any, choices: Any) -> None:
+    """Refuse a word that is none of the choices."""
+    if given is not None and given not in get_args(choices):
+        raise InvalidUpdateError(f"{name}={given!r} is none of the choices: {', '.join(map(repr, get_args(choices)))}.")
 
 
 def checkpoint_id(uid: str, seq: int) -> str:

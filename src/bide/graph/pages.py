@@ -104,8 +104,8 @@ class Pages:
         if outcome.error is not None:
             line = self.codec.encode(told(outcome.error), "error")
             return JournalRow(task.id, "", "error", "done", task.node, "", line)
-        returns = [[question.id, question.key, question.value] for question in outcome.returns]
-        writes = [[key, value] for key, value in outcome.writes]
+        returns = [[question.id, question.key, question.value, question.schema] for question in outcome.returns]
+        writes = [[key, value] for key, value in outcome.writes if self.spec.channel(key).saved]
         body = self.codec.encode(
             [writes, list(outcome.goto), list(outcome.routes), returns], f"result of node {task.node!r}"
         )
@@ -174,7 +174,10 @@ class Pages:
 
     def _outcome(self, task: Task, value: Any) -> Outcome:
         writes, goto, routes, returns = value
-        questions = (Question(id_, task.id, task.node, key, "return", shown) for id_, key, shown in returns)
+        questions = (
+            Question(id_, task.id, task.node, key, "return", shown, schema=schema)
+            for id_, key, shown, schema in returns
+        )
         pairs = tuple((key, written) for key, written in writes)
         return Outcome(task, pairs, tuple(goto), tuple(routes), (), tuple(questions))
 

@@ -113,7 +113,7 @@ class Recorder:
             answers=answers,
             forget=begin.forget,
             checkpoint=None if checkpoint is None else self.pages.checkpoint_row(checkpoint, begin.changed),
-            events=(self._begin_event(begin),),
+            events=self._begin_events(begin),
         )
         self.uid, self.lease = self.store.begin(taking)
         self.head = expected.head if checkpoint is None else checkpoint.seq
@@ -122,15 +122,19 @@ class Recorder:
         )
         return Begun(self.thread_id, self.uid, self.lease.run_id)
 
-    def _begin_event(self, begin: Begin) -> EventRow:
+    def _begin_events(self, begin: Begin) -> tuple[EventRow, ...]:
+        event = self.pages.event
+        replaced = begin.supersede
+        asks = [wait.question for wait in begin.expected.open_waits]
+        cancelled = [{"id": ask.id, "node": ask.node, "kind": ask.kind} for ask in asks] if begin.forget else []
+        before = (event("run.replaced", {"run": replaced.id, "asks": cancelled}),) if replaced is not None else ()
         if begin.answers:
             answers = {question.node: answer for question, answer in begin.answers if not question.is_static}
-            return self.pages.event("run.resumed", {"answers": answers})
+            return (*before, event("run.resumed", {"answers": answers}))
         if begin.claim is not None and begin.claim.is_orphan:
-            return self.pages.event("run.taken_over", {"epoch": begin.claim.epoch + 1})
-        return self.pages.event(
-            "run.started", {"next": [] if begin.checkpoint is None else list(begin.checkpoint.next)}
-        )
+            return (*before, event("run.taken_over", {"epoch": begin.claim.epoch + 1}))
+        planned = [] if begin.checkpoint is None else list(begin.checkpoint.next)
+        return (*before, event("run.started", {"next": planned}))
 
     def _edit(self, edit: Edit) -> str:
         expected = edit.expected

@@ -84,6 +84,8 @@ class SqliteDatabase:
     def __init__(self, path: str) -> None:
         self.path = path
         self.blocking = path != ":memory:"
+        if self.blocking:
+            check_header(path)
         self._gate: Gate | nullcontext[None] = Gate(path + "-lock") if self.blocking else nullcontext()
         self._queue: deque[_Ticket] = deque()
         self._turn = Lock()
@@ -258,7 +260,6 @@ class SqliteDatabase:
             )
             connection.execute("PRAGMA trusted_schema = OFF")
             if self.blocking:
-                _check_header(self.path)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -287,16 +288,27 @@ class SqliteDatabase:
             connection.close()
 
 
-def _check_header(path: str) -> None:
-    """Refuse a file that is no database of ours, or that was cut short, before anything is written to it."""
-    with open(path, "rb") as file:
-        header = file.read(100)
-        size = os.fstat(file.fileno()).st_size
+def check_header(path: str) -> None:
+    """Refuse a file that is no database of ours, or that was cut short, before anything is written beside it."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        raise StoreUnavailableError(
+            f"{path!r} cannot be read: {problem.strerror}. Check the path and its permissions, or choose another one."
+        ) from problem
     if not header:
         return
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise StoreFormatError(
             f"{path!r} is not a database. Bide did not touch it. Choose another path, or move that file away."
+        )
+    if header[68:72] != APPLICATION_ID.to_bytes(4) and _has_content(header):
+        raise StoreFormatError(
+            f"{path!r} is a database of another program, not of Bide. Nothing was changed. Choose another path."
         )
     page = int.from_bytes(header[16:18])
     pages = int.from_bytes(header[28:32])
@@ -307,6 +319,11 @@ def _check_header(path: str) -> None:
             f"{path!r} is cut short: it should have {pages} pages and holds {size} bytes. Bide did not touch it. "
             f"Restore it from a backup; what is left can be read with the sqlite3 program's .recover."
         )
+
+
+def _has_content(header: bytes) -> bool:
+    """Whether the schema was ever changed; an empty database may become ours."""
+    return header[40:44] != bytes(4)
 
 
 _BUSY = ("locked", "busy")

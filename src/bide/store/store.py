@@ -274,7 +274,7 @@ def path_of(url: str) -> str:
     """Return the path in a store's URL."""
     if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
         return ":memory:"
-    if url.startswith("sqlite:///"):
+    if url.startswith("sqlite:///") and url != "sqlite:///":
         return url.removeprefix("sqlite:///")
     if url.startswith(("postgresql://", "postgres://")):
         raise StoreUnavailableError(

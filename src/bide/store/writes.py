@@ -116,6 +116,8 @@ def write_channels(tx: Transaction, thread_id: str, row: CheckpointRow) -> None:
 
 def write_journal(tx: Transaction, lease: Lease, line: JournalRow, now: Instant) -> None:
     """Write one line of a task's journal."""
+    if line.kind == "error":
+        tx.run("drop_result", {"thread_id": lease.thread_id, "task_id": line.task_id})
     tx.run(
         "write_journal",
         {

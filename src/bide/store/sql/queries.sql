@@ -125,6 +125,13 @@ SET phase = excluded.phase, run_id = excluded.run_id, epoch = excluded.epoch,
     written_at = excluded.written_at, body = excluded.body
 WHERE journal.phase = 'intent' OR journal.kind = 'error'
 
+-- name: drop_result
+-- A task that is said to have failed has no result, whatever was recorded when it finished.
+DELETE FROM journal
+WHERE thread_id = :thread_id
+AND task_id = :task_id
+AND kind = 'result'
+
 -- name: retire_journal
 DELETE FROM journal
 WHERE thread_id = :thread_id

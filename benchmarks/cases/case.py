@@ -1,0 +1,75 @@
+"""What every case shares: its settings, a stopwatch, and one line of JSON at the end.
+
+A case is a script that measures one subject in a process of its own. It prints
+`{"metrics": {name: {"unit": …, "samples": […]}}}` and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+MICROSECONDS = 1e6
+MILLISECONDS = 1e3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a case was asked to run."""
+
+    store: str
+    """`none`, `memory` or `sqlite`."""
+    folder: Path
+    """An empty folder on a real disk: on a RAM disk, an fsync would cost nothing."""
+    quick: bool
+    """Whether to run only so much that every line of the case is seen to work."""
+    row_bytes: int
+    """How many bytes a raw commit writes."""
+    module: str
+    """Which module to import."""
+
+    def amount(self, full: int, quick: int) -> int:
+        """Return how often to do something."""
+        return quick if self.quick else full
+
+    @property
+    def database(self) -> Path:
+        """Where the database of this case lies."""
+        return self.folder / "case.db"
+
+    def bytes_on_disk(self) -> int:
+        """Return the size of the database with everything that lies beside it."""
+        return sum(file.stat().st_size for file in self.folder.iterdir())
+
+
+def settings() -> Settings:
+    """Read the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--store", choices=["none", "memory", "sqlite"], default="none")
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--row-bytes", type=int, default=1024)
+    parser.add_argument("--module", default="")
+    return Settings(**vars(parser.parse_args()))
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Call once and return how long it took."""
+    started = perf_counter()
+    call()
+    return perf_counter() - started
+
+
+def metric(unit: str, samples: Iterable[float]) -> dict[str, Any]:
+    """Describe one measured thing."""
+    return {"unit": unit, "samples": [round(sample, 3) for sample in samples]}
+
+
+def report(**metrics: dict[str, Any]) -> None:
+    """Print what was measured."""
+    print(json.dumps({"metrics": metrics}))

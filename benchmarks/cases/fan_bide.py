@@ -1,0 +1,25 @@
+"""One hundred tasks in one step on Bide, in memory or on a SQLite file; finished tasks are saved as they come."""
+
+from __future__ import annotations
+
+from case import MILLISECONDS, metric, report, seconds, settings
+from fan import REPEATS, WIDTH, graph_of
+
+from bide import END, START, MemorySaver, Send, StateGraph, Store
+
+
+def main() -> None:
+    asked = settings()
+    with MemorySaver() if asked.store == "memory" else Store.open(f"sqlite:///{asked.database}") as store:
+        graph = graph_of(StateGraph, START, END, Send).compile(checkpointer=store)
+
+        def run(number: int) -> None:
+            done = graph.invoke({"done": []}, {"configurable": {"thread_id": f"fan-{number}"}})
+            assert done["done"] == list(range(WIDTH)), done
+
+        samples = [seconds(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
+    report(fan=metric("ms", [sample * MILLISECONDS for sample in samples]))
+
+
+if __name__ == "__main__":
+    main()

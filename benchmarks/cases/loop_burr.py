@@ -1,0 +1,77 @@
+"""The loop on Burr: InMemoryPersister (a list of states, nothing is encoded) or SQLitePersister (WAL, FULL).
+
+Building an application is not measured, only running it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from burr.core import Application, ApplicationBuilder, State, action, when
+from burr.core.persistence import InMemoryPersister, SQLitePersister
+from case import MICROSECONDS, Settings, metric, report, seconds, settings
+from loop import REPEATS, ROUNDS, is_over
+
+
+@action(reads=["n", "limit"], writes=["n", "over"])
+def count(state: State) -> State:
+    n = state["n"] + 1
+    return state.update(n=n, over=is_over({"n": n, "limit": state["limit"], "text": ""}))
+
+
+@action(reads=[], writes=["text"])
+def speak(state: State) -> State:
+    return state.update(text="spoken")
+
+
+@action(reads=[], writes=["text"])
+def listen(state: State) -> State:
+    return state.update(text="heard")
+
+
+@action(reads=[], writes=[])
+def end(state: State) -> State:
+    return state
+
+
+def open_persister(asked: Settings) -> Any:
+    if asked.store == "memory":
+        return InMemoryPersister()
+    connection = sqlite3.connect(asked.database)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    persister = SQLitePersister(str(asked.database), connection=connection)
+    persister.initialize()
+    return persister
+
+
+def build(persister: Any, number: int, rounds: int) -> Application:
+    return (
+        ApplicationBuilder()
+        .with_actions(count=count, speak=speak, listen=listen, end=end)
+        .with_transitions(
+            ("count", "speak"), ("speak", "listen"), ("listen", "end", when(over=True)), ("listen", "count")
+        )
+        .with_state(n=0, limit=rounds, text="", over=False)
+        .with_entrypoint("count")
+        .with_identifiers(app_id=f"loop-{number}")
+        .with_state_persister(persister)
+        .build()
+    )
+
+
+def main() -> None:
+    asked = settings()
+    rounds = asked.amount(ROUNDS, 4)
+    persister = open_persister(asked)
+    samples = []
+    for number in range(asked.amount(REPEATS, 1)):
+        application = build(persister, number, rounds)
+        samples.append(seconds(lambda application=application: application.run(halt_before=["end"])))
+        assert application.state["n"] == rounds, application.state
+    report(step=metric("µs", [sample / (3 * rounds) * MICROSECONDS for sample in samples]))
+
+
+if __name__ == "__main__":
+    main()

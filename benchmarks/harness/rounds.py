@@ -1,0 +1,123 @@
+"""Rounds: every subject of a group in turn, again and again, so that all of them see the same noise of the machine."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from benchmarks.harness.plan import Group, Subject
+from tools.terminal import clean_environment
+
+HOME = Path(__file__).resolve().parents[1]
+CASES = HOME / "cases"
+SCRATCH = HOME / ".scratch"
+PATIENCE_SECONDS = 900
+
+
+@dataclass
+class Measured:
+    """All samples of one metric of one subject."""
+
+    unit: str
+    samples: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        """The least disturbed sample: what the code costs when nobody else wants the machine."""
+        return min(self.samples)
+
+    @property
+    def usual(self) -> float:
+        """The sample in the middle."""
+        return median(self.samples)
+
+
+@dataclass
+class Findings:
+    """What became of a group: metrics by subject, and what went wrong."""
+
+    metrics: dict[str, dict[str, Measured]] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+class CaseFailed(Exception):
+    """A case did not end well, or printed something else than its metrics."""
+
+
+def run_group(
+    group: Group, rounds: int, rivals: Path | None, tell: Callable[[str], None], *, quick: bool = False
+) -> Findings:
+    """Measure a group. Without the rivals' Python only ours are measured; one that fails is left out from then on."""
+    found = Findings()
+    subjects = [subject for subject in group.subjects if rivals is not None or not subject.is_rival]
+    for number in range(1 if group.is_long else rounds):
+        for subject in subjects:
+            if subject.name in found.problems:
+                continue
+            tell(f"{group.name}, round {number + 1}: {subject.name}")
+            try:
+                python = str(rivals) if subject.is_rival else sys.executable
+                _add(found, subject, run_case(python, subject, _needed(found, subject), quick=quick))
+            except CaseFailed as failed:
+                found.problems[subject.name] = str(failed)
+    return found
+
+
+def _needed(found: Findings, subject: Subject) -> list[str]:
+    """Return the option whose value another subject has measured."""
+    if subject.needs is None:
+        return []
+    option, name, metric = subject.needs
+    if name not in found.metrics:
+        raise CaseFailed(f"it needs {metric} of {name!r}, which was not measured")
+    return [option, str(math.ceil(found.metrics[name][metric].best))]
+
+
+def _add(found: Findings, subject: Subject, metrics: dict[str, Measured]) -> None:
+    known = found.metrics.setdefault(subject.name, {})
+    for name, measured in metrics.items():
+        known.setdefault(name, Measured(measured.unit)).samples.extend(measured.samples)
+
+
+def run_case(
+    python: str, subject: Subject, more: Sequence[str] = (), *, quick: bool = False, scratch: Path = SCRATCH
+) -> dict[str, Measured]:
+    """Run one case in a process and a folder of its own; return its metrics."""
+    scratch.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        command = [python, str(CASES / subject.script), "--folder", folder, *subject.arguments, *more]
+        command += ["--quick"] if quick else []
+        try:
+            done = subprocess.run(
+                command, env=_environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise CaseFailed(f"it was not done after {PATIENCE_SECONDS} seconds") from None
+    if done.returncode != 0:
+        raise CaseFailed((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+    return read_metrics(done.stdout)
+
+
+def _environment() -> dict[str, str]:
+    """Return an environment in which no rival sends traces anywhere."""
+    quiet = {"LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false", "PYTHONIOENCODING": "utf-8"}
+    return {**clean_environment(), **quiet}
+
+
+def read_metrics(printed: str) -> dict[str, Measured]:
+    """Read the one line that a case prints; whatever is not exactly that is refused."""
+    try:
+        metrics = json.loads(printed)["metrics"]
+        read = {name: Measured(told["unit"], [float(one) for one in told["samples"]]) for name, told in metrics.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise CaseFailed(f"it printed something else than metrics ({problem!r}): {printed[:200]!r}") from problem
+    if not read or not all(measured.samples for measured in read.values()):
+        raise CaseFailed(f"it measured nothing: {printed[:200]!r}")
+    return read
