@@ -270,10 +270,25 @@ KEYWORDS: list[tuple[Any, Any, Any, str]] = [
         6,
         "answer: expected exactly one of the allowed shapes to fit, but 2 do, got 6",
     ),
+    (
+        {"items": TAGGED},
+        [{"kind": "card", "number": "1"}],
+        [{"kind": "card", "number": 1}],
+        "answer[0].number: expected a string, got 1",
+    ),
+    (
+        {"anyOf": [{"minimum": 5}, {"multipleOf": 4}]},
+        4,
+        3,
+        "answer: fits none of the 2 allowed shapes "
+        "(1. answer: expected at least 5, got 3; 2. answer: expected a multiple of 4, got 3)",
+    ),
     ({"allOf": [{"minimum": 5}, {"maximum": 7}]}, 6, 8, "answer: expected at most 7, got 8"),
     ({"not": {"type": "null"}}, 1, None, "answer: has a shape that is not allowed, got null"),
     (BIG_IF, {"n": 10, "why": "x"}, {"n": 10}, "answer.why: is missing"),
     (BIG_IF, {"n": 1}, {}, "answer.n: is missing"),
+    ({"if": {"minimum": 5}, "then": {"type": "integer"}}, 1.5, 5.5, "answer: expected an integer, got 5.5"),
+    ({"if": {"minimum": 5}, "else": {"type": "integer"}}, 5.5, 1.5, "answer: expected an integer, got 1.5"),
     (
         LINKED,
         {"v": 1, "next": {"v": 2}},
@@ -501,6 +516,20 @@ def test_alternatives_inside_alternatives_cost_no_more_than_their_number(monkeyp
     found = problems(answer, schema)  # would take 2 to the power of 50 checks if each were made anew
 
     assert found == ["answer: fits none of the 2 allowed shapes (1. answer.p: is missing; 2. answer.q: is missing)"]
+
+
+def test_the_sentence_about_nested_alternatives_stays_short() -> None:
+    shape: dict[str, Any] = {"type": "integer"}
+    for key in ("a", "b", "c", "d"):
+        shape = {"anyOf": [{"properties": {key: shape}, "required": [key]}, {"required": ["x" * 50]}]}
+    answer: dict[str, Any] = {"a": "no"}
+    for key in ("b", "c", "d"):
+        answer = {key: answer}
+
+    [sentence] = problems(answer, shape)
+
+    assert sentence.startswith("answer: fits none of the 2 allowed shapes (1. answer.d: fits none of the 2")
+    assert len(sentence) < 400
 
 
 def test_sentences_stay_short_whatever_the_answer() -> None:
@@ -1061,8 +1090,9 @@ def test_a_named_alias_is_described_under_its_name() -> None:
 def test_a_class_that_is_defined_in_a_function_may_hold_itself() -> None:
     @dataclass
     class Branch:
-        twigs: list[Branch]
+        twigs: Annotated[list[Branch], "smaller ones"]
 
+    assert json_schema(Branch)["$defs"]["Branch"]["properties"]["twigs"]["description"] == "smaller ones"
     assert build(Branch, {"twigs": [{"twigs": []}]}) == Branch([Branch([])])
 
 
@@ -1202,6 +1232,19 @@ def test_a_model_with_a_keyword_that_cannot_be_enforced_is_refused() -> None:
 
     with pytest.raises(InterruptError, match="minContains"):
         json_schema(Odd)
+
+
+def test_an_instance_of_a_model_is_compared_under_its_aliases() -> None:
+    class Named(pydantic.BaseModel):
+        owner_name: str = pydantic.Field(alias="ownerName")
+
+    assert problems(Named(ownerName="Ann"), json_schema(Named)) == []
+
+
+def test_an_instance_that_was_never_validated_is_checked_like_any_answer() -> None:
+    found = problems(Street.model_construct(name=5, number="x"), json_schema(Street))
+
+    assert found == ["answer.name: expected a string, got 5", "answer.number: expected an integer, got 'x'"]
 
 
 def test_an_instance_that_pydantic_cannot_write_is_a_problem() -> None:

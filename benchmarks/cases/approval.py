@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
-from case import MICROSECONDS, Settings, metric, seconds
+from case import Settings, timing, took
 
 STATE_BYTES = 100
 """How long the text in the state is: what is stored beside it is the price of a pause."""
@@ -59,6 +59,6 @@ def measure_pairs(asked: Settings, pair: Callable[[int], None]) -> dict[str, Any
             list(pool.map(pair, range(1000, 1000 + together)))
 
     return {
-        "pair": metric("µs", [seconds(one_by_one) / alone * MICROSECONDS]),
-        "pair_in_flight": metric("µs", [seconds(all_at_once) / together * MICROSECONDS]),
+        **timing("pair", "µs", [took(one_by_one)], per=alone),
+        **timing("pair_in_flight", "µs", [took(all_at_once)], per=together),
     }

@@ -11,11 +11,8 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
-
-MICROSECONDS = 1e6
-MILLISECONDS = 1e3
 
 
 @dataclass(frozen=True)
@@ -58,11 +55,29 @@ def settings() -> Settings:
     return Settings(**vars(parser.parse_args()))
 
 
-def seconds(call: Callable[[], Any]) -> float:
+@dataclass(frozen=True)
+class Took:
+    """How long something took, in seconds: on the wall, and of the processor (all threads; waiting is free)."""
+
+    wall: float
+    cpu: float
+
+
+def took(call: Callable[[], Any]) -> Took:
     """Call once and return how long it took."""
-    started = perf_counter()
+    cpu, wall = process_time(), perf_counter()
     call()
-    return perf_counter() - started
+    return Took(wall=perf_counter() - wall, cpu=process_time() - cpu)
+
+
+def timing(name: str, unit: str, samples: Iterable[Took], *, per: int = 1) -> dict[str, Any]:
+    """Describe how long one of `per` things took: as `name` on the wall, as `name_cpu` of the processor."""
+    scale = {"µs": 1e6, "ms": 1e3}[unit] / per
+    samples = list(samples)
+    return {
+        name: metric(unit, [sample.wall * scale for sample in samples]),
+        f"{name}_cpu": metric(unit, [sample.cpu * scale for sample in samples]),
+    }
 
 
 def metric(unit: str, samples: Iterable[float]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from case import Settings, metric, seconds
+from case import Settings, metric, took
 
 WORDS = "The parcel left the warehouse on Tuesday and is expected at your door before the weekend. "
 EDGE = 50
@@ -32,11 +32,11 @@ def graph_of(builder: Any, state: Any, start: str, end: str) -> Any:
 def hold(asked: Settings, say: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Any], int]:
     """Hold a conversation; return how much slower its end is than its beginning, and how many bytes were said."""
     turns, edge = asked.amount(500, 4), asked.amount(EDGE, 1)
-    took: list[float] = []
+    turn_times: list[float] = []
     messages: list[Any] = []
     for turn in range(turns):
         given = {"messages": [{"role": "user", "content": line(turn, "user")}]}
-        took.append(seconds(lambda given=given: messages.append(say(given)["messages"])))
+        turn_times.append(took(lambda given=given: messages.append(say(given)["messages"])).wall)
     assert len(messages[-1]) == 2 * turns
     said = sum(len(message.content.encode()) for message in messages[-1])
-    return metric("×", [sum(took[-edge:]) / sum(took[:edge])]), said
+    return metric("×", [sum(turn_times[-edge:]) / sum(turn_times[:edge])]), said

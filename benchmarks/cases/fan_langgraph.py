@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from case import MILLISECONDS, metric, report, seconds, settings
+from case import report, settings, timing, took
 from fan import REPEATS, WIDTH, graph_of
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -27,8 +27,8 @@ def main() -> None:
         done = graph.invoke({"done": []}, {"configurable": {"thread_id": f"fan-{number}"}}, durability="sync")
         assert done["done"] == list(range(WIDTH)), done
 
-    samples = [seconds(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
-    report(fan=metric("ms", [sample * MILLISECONDS for sample in samples]))
+    samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
+    report(**timing("fan", "ms", samples))
 
 
 if __name__ == "__main__":

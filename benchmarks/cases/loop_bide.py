@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from case import MICROSECONDS, Settings, metric, report, seconds, settings
+from case import Settings, metric, report, settings, timing, took
 from loop import REPEATS, ROUNDS, graph_of
 
 from bide import END, START, MemorySaver, StateGraph, Store
@@ -52,8 +52,8 @@ def main() -> None:
         done = graph.invoke({"n": 0, "limit": rounds, "text": ""}, config)
         assert done["n"] == rounds, done
 
-    samples = [seconds(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
-    metrics = {"step": metric("µs", [sample / (3 * rounds) * MICROSECONDS for sample in samples])}
+    samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
+    metrics = timing("step", "µs", samples, per=3 * rounds)
     if store is not None:
         store.close()
     if asked.store == "sqlite":

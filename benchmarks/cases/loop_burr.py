@@ -10,7 +10,7 @@ from typing import Any
 
 from burr.core import Application, ApplicationBuilder, State, action, when
 from burr.core.persistence import InMemoryPersister, SQLitePersister
-from case import MICROSECONDS, Settings, metric, report, seconds, settings
+from case import Settings, report, settings, timing, took
 from loop import REPEATS, ROUNDS, is_over
 
 
@@ -68,9 +68,9 @@ def main() -> None:
     samples = []
     for number in range(asked.amount(REPEATS, 1)):
         application = build(persister, number, rounds)
-        samples.append(seconds(lambda application=application: application.run(halt_before=["end"])))
+        samples.append(took(lambda application=application: application.run(halt_before=["end"])))
         assert application.state["n"] == rounds, application.state
-    report(step=metric("µs", [sample / (3 * rounds) * MICROSECONDS for sample in samples]))
+    report(**timing("step", "µs", samples, per=3 * rounds))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from case import MICROSECONDS, Settings, metric, report, seconds, settings
+from case import Settings, report, settings, timing, took
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
@@ -36,8 +36,8 @@ def main() -> None:
         done = graph.invoke({"n": 0, "limit": rounds, "text": ""}, config, **options)
         assert done["n"] == rounds, done
 
-    samples = [seconds(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
-    report(step=metric("µs", [sample / (3 * rounds) * MICROSECONDS for sample in samples]))
+    samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
+    report(**timing("step", "µs", samples, per=3 * rounds))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 
-from case import MICROSECONDS, metric, report, seconds, settings
+from case import report, settings, timing, took
 from loop import REPEATS, ROUNDS
 
 
@@ -24,9 +24,9 @@ def main() -> None:
             connection.execute("INSERT INTO step (body) VALUES (?)", (body,))
             connection.execute("COMMIT")
 
-    samples = [seconds(run) for _ in range(asked.amount(REPEATS, 1))]
+    samples = [took(run) for _ in range(asked.amount(REPEATS, 1))]
     connection.close()
-    report(step=metric("µs", [sample / steps * MICROSECONDS for sample in samples]))
+    report(**timing("step", "µs", samples, per=steps))
 
 
 if __name__ == "__main__":

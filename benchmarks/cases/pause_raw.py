@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from approval import config_of, graph_of, new_order
-from case import MICROSECONDS, metric, report, seconds, settings
+from case import report, settings, timing, took
 
 from bide import END, START, Command, StateGraph, Store, interrupt
 
@@ -59,9 +59,9 @@ def main() -> None:
                     connection.execute(text, values)
                 connection.execute("COMMIT")
 
-    took = seconds(run)
+    sample = took(run)
     connection.close()
-    report(pair=metric("µs", [took / pairs * MICROSECONDS]))
+    report(**timing("pair", "µs", [sample], per=pairs))
 
 
 if __name__ == "__main__":

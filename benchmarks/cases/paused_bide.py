@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from approval import STATE_BYTES, config_of, graph_of, new_order
-from case import MILLISECONDS, metric, report, seconds, settings
+from case import metric, report, settings, timing, took
 
 from bide import END, START, StateGraph, Store, interrupt
 
@@ -17,11 +17,11 @@ def main() -> None:
         graph = graph_of(StateGraph, START, END, interrupt).compile(checkpointer=store)
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda number: graph.invoke(new_order(), config_of(number)), range(threads)))
-        listings = [seconds(lambda: store.open_waits(most=50)) for _ in range(asked.amount(20, 2))]
+        listings = [took(lambda: store.open_waits(most=50)) for _ in range(asked.amount(20, 2))]
         assert len(store.open_waits(most=50)) == 50
     report(
         paused_bytes=metric("B", [asked.bytes_on_disk() / threads - STATE_BYTES]),
-        listing=metric("ms", [listing * MILLISECONDS for listing in listings]),
+        **timing("listing", "ms", listings),
     )
 
 

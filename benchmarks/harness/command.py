@@ -30,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"\n{problem}", file=sys.stderr)
         return 1
     machine = describe_machine(with_rivals=python is not None)
+    load_before = load()
     entries: list[Entry] = []
     is_whole = True
     try:
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         return 130
     finally:
         shutil.rmtree(SCRATCH, ignore_errors=True)
+    machine["load"] = f"{load_before} before, {load()} after; the more above 1, the less the ratios are worth"
     say("\n" + "\n".join(f"{what}: {value}" for what, value in machine.items()) + "\n\n" + table_text(entries))
     if asked.json is not None:
         told = {"machine": machine, "quick": asked.quick, "lines": [entry.as_json() for entry in entries]}
@@ -79,6 +81,11 @@ def describe_machine(*, with_rivals: bool) -> dict[str, str]:
     if with_rivals:
         described["rivals"] = ", ".join(f"{name} {version}" for name, version in rivals.versions().items())
     return described
+
+
+def load() -> str:
+    """Return how many programs wanted a core in the last minute, for each core."""
+    return f"{os.getloadavg()[0] / (os.cpu_count() or 1):.1f}"
 
 
 def processor() -> str:

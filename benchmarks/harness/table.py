@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.harness.plan import Budget, Group, Line
 from benchmarks.harness.rounds import Findings, Measured
 
-HEADINGS = ("what", "ours", "beside", "theirs", "ratio", "budget", "verdict")
+HEADINGS = ("what", "ours", "beside", "theirs", "ratio", "of CPU", "budget", "verdict")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Entry:
     rival_best: float | None
     rival_usual: float | None
     ratio: float | None
+    cpu_ratio: float | None
+    """The ratio of processor time, which a busy machine disturbs less."""
     budgets: tuple[tuple[str, str], ...]
     """What was promised, and the verdict."""
     problem: str = ""
@@ -38,6 +40,7 @@ class Entry:
             self.rival or "",
             amount(self.rival_best, self.rival_usual, self.unit) if self.rival else "",
             ratio_text(self.ratio),
+            ratio_text(self.cpu_ratio),
             ", ".join(text for text, _ in self.budgets),
             ", ".join(verdict for _, verdict in self.budgets),
         )
@@ -53,9 +56,8 @@ def entries_of(group: Group, found: Findings) -> list[Entry]:
 
 
 def _entry(group: Group, line: Line, found: Findings) -> Entry:
-    ours = found.metrics.get(line.ours, {}).get(line.metric)
-    theirs = found.metrics.get(line.rival or "", {}).get(line.metric)
-    ratio = ours.best / theirs.best if ours is not None and theirs is not None and theirs.best > 0 else None
+    ours, theirs = _pair(line, line.metric, found)
+    ratio = _ratio(ours, theirs)
     problems = [found.problems[name] for name in (line.ours, line.rival) if name in found.problems]
     return Entry(
         group=group.name,
@@ -68,9 +70,19 @@ def _entry(group: Group, line: Line, found: Findings) -> Entry:
         rival_best=None if theirs is None else theirs.best,
         rival_usual=None if theirs is None else theirs.usual,
         ratio=ratio,
+        cpu_ratio=_ratio(*_pair(line, f"{line.metric}_cpu", found)),
         budgets=tuple((budget.text, verdict(budget, ours, ratio)) for budget in line.budgets),
         problem="; ".join(problems),
     )
+
+
+def _pair(line: Line, metric: str, found: Findings) -> tuple[Measured | None, Measured | None]:
+    ours, theirs = found.metrics.get(line.ours, {}), found.metrics.get(line.rival or "", {})
+    return ours.get(metric), theirs.get(metric)
+
+
+def _ratio(ours: Measured | None, theirs: Measured | None) -> float | None:
+    return None if ours is None or theirs is None or theirs.best <= 0 else ours.best / theirs.best
 
 
 def verdict(budget: Budget, ours: Measured | None, ratio: float | None) -> str:

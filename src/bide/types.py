@@ -154,4 +154,4 @@ class Runtime(Generic[ContextT]):
     stream_writer: StreamWriter
     context: ContextT
     resume_value: Any = None
-    """The answer to the `Interrupt` that the node before this one returned."""
+    """The answer to the `Interrupt` that the node before this one returned; node → answer, when several did."""

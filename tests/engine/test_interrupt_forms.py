@@ -308,6 +308,19 @@ def test_questions_returned_by_several_nodes_are_all_needed_before_the_next_step
     assert done.is_complete
 
 
+def test_answers_to_questions_returned_by_several_nodes_all_reach_the_next_one(store: Store):
+    builder = StateGraph(Log).add_node(act)
+    for name in "ab":
+        builder.add_node(name, lambda state, name=name: Interrupt(name)).add_edge(START, name)
+    graph = builder.add_edge(["a", "b"], "act").compile(store)
+    paused = graph.invoke({"log": []}, thread())
+
+    done = resume(graph, {question.id: f"to {question.value}" for question in paused.interrupts})
+
+    assert "to a" in done["log"][0]
+    assert "to b" in done["log"][0]
+
+
 def test_plain_continue_does_not_answer_a_returned_question(store: Store):
     graph = in_a_row(Log, {"ask": lambda state: Interrupt("?"), "act": act}, checkpointer=store)
     graph.invoke({"log": []}, thread())

@@ -149,6 +149,14 @@ def test_nodes_come_before_sends_and_sends_in_the_order_they_were_sent():
     assert builder.compile().invoke({"log": []})["log"] == ["b", "y", "z2", "a1"]
 
 
+def test_tasks_whose_names_look_alike_are_told_apart(store: Store):
+    builder = StateGraph(Log).add_node("a", lambda state: {"log": ["sent"]})
+    builder.add_node("a.0", lambda state: {"log": ["pulled"]})
+    builder.add_conditional_edges(START, lambda state: ["a.0", Send("a", {})])
+
+    assert builder.compile(store).invoke({"log": []}, thread())["log"] == ["pulled", "sent"]
+
+
 # ── How many at once, and where ────────────────────────────────────────────────────────────────────────────────────
 
 

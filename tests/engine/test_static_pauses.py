@@ -182,6 +182,16 @@ def test_question_inside_a_node_with_a_pause_before_it_comes_after_that_pause(st
     assert done["log"] == ["yes"]
 
 
+def test_node_that_has_begun_is_not_paused_before_any_more(store: Store):
+    nodes = {"done": logging("done"), "asks": lambda state: {"log": [interrupt("?")]}}
+    graph = side_by_side(Log, nodes, checkpointer=store)
+    graph.invoke({"log": []}, thread())
+
+    resumed = graph.invoke(Command(resume="yes"), thread(), interrupt_before="*")
+
+    assert (resumed.is_complete, resumed["log"]) == (True, ["yes", "done"])
+
+
 def test_node_that_fails_after_its_pause_is_retried_without_pausing_again(store: Store):
     trouble = [OSError("no connection")]
 

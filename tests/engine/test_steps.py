@@ -321,6 +321,20 @@ def test_step_is_one_call_and_nothing_is_asked_or_kept_inside_it(store: Store, i
         one_node(Log, lambda state: {"log": [step(outer)]}, checkpointer=store).invoke({"log": []}, thread())
 
 
+def test_step_may_run_another_graph_whose_nodes_make_steps_of_their_own(store: Store, ledger: Ledger):
+    inner = one_node(Log, lambda state: {"log": [step(ledger.charge, 10)]}, checkpointer=store)
+
+    def run_inner() -> list[str]:
+        receipts: list[str] = inner.invoke({"log": []}, thread("inner"))["log"]
+        return receipts
+
+    outer = one_node(Log, lambda state: {"log": [*step(run_inner), interrupt("?")]}, checkpointer=store)
+    outer.invoke({"log": []}, thread())
+
+    assert resume(outer)["log"] == ["receipt 1", "yes"]
+    assert ledger.calls == [10]
+
+
 def test_step_outside_a_node_is_refused():
     with pytest.raises(StepError, match="outside a node"):
         step(list)
@@ -335,7 +349,7 @@ def test_two_steps_with_one_key_are_refused(store: Store, ledger: Ledger):
 
 
 def test_unknown_effect_is_refused_before_the_call(store: Store, ledger: Ledger):
-    graph = one_node(Log, lambda state: step(ledger.charge, 1, effect="twice"), checkpointer=store)  # type: ignore[arg-type]
+    graph = one_node(Log, lambda state: step(ledger.charge, 1, effect="twice"), checkpointer=store)
 
     with pytest.raises(StepError, match="'twice'"):
         graph.invoke({"log": []}, thread())

@@ -90,15 +90,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "pause without a store": (lambda: graph().compile(interrupt_before=["node"]), "interrupt_before needs a store"),
     "pause at nowhere": (lambda: graph().compile(MemorySaver(), interrupt_after=["nod"]), "'nod'.*Did you mean"),
-    "not a store": (lambda: graph().compile({"a": "dict"}), "give a Store"),  # type: ignore[arg-type]
+    "not a store": (lambda: graph().compile({"a": "dict"}), "give a Store"),
     "empty sequence": (lambda: graph().add_sequence([]), "at least one node"),
     "not a schema": (lambda: StateGraph(int), "int.*no state schema.*TypedDict"),
     "instance as schema": (lambda: StateGraph([1]), r"\[1\] is no state schema"),
     "reducer of one argument": (lambda: StateGraph({"x": Annotated[int, one_argument]}), "'one_argument'.*'x'.*two"),
     "reducer of three": (lambda: StateGraph({"x": Annotated[int, three_arguments]}), "'three_arguments'.*'x'.*two"),
+    "state key of ours": (lambda: StateGraph({"__interrupt__": str}), "'__interrupt__' cannot be"),
     "input schema that is none": (lambda: StateGraph(Log, input_schema=int), "no state schema"),
-    "unknown on_paused": (lambda: graph().compile(on_paused="wait"), "'wait'.*error.*resume.*restart"),  # type: ignore[arg-type]
-    "unknown durability": (lambda: graph().compile(durability="never"), "'never'.*sync.*async.*exit"),  # type: ignore[arg-type]
+    "unknown on_paused": (lambda: graph().compile(on_paused="wait"), "'wait'.*error.*resume.*restart"),
+    "unknown durability": (lambda: graph().compile(durability="never"), "'never'.*sync.*async.*exit"),
 }
 
 
@@ -123,7 +124,7 @@ def test_store_with_an_unknown_address_is_refused_with_the_known_forms(url: str)
 
 def test_annotation_that_cannot_be_read_is_told_with_its_schema():
     class Broken(TypedDict):
-        x: NoSuchType  # type: ignore[name-defined]  # noqa: F821 — that is the point
+        x: NoSuchType  # noqa: F821 — that is the point
 
     with pytest.raises(GraphError, match=r"'Broken'.*NoSuchType"):
         StateGraph(Broken)
@@ -208,6 +209,11 @@ def test_misspelt_option_of_a_call_is_refused_and_nothing_runs(option: Any, mess
             compiled.invoke({"log": []}, thread(), **option)
 
         assert compiled.get_state(thread()).created_at is None
+
+
+def test_empty_thread_id_is_refused_since_everybody_without_one_would_share_it():
+    with MemorySaver() as store, pytest.raises(BideError, match="thread_id"):
+        graph().compile(store).invoke({"log": []}, thread(""))
 
 
 def test_async_node_in_a_sync_call_is_refused_with_the_right_call():

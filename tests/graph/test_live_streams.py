@@ -200,7 +200,7 @@ def test_thread_left_in_the_middle_takes_new_input(store: Store):
 async def test_reader_who_leaves_an_async_stream_frees_the_thread(store: Store):
     nodes = {name: Counter(name) for name in "ab"}
     graph = in_a_row(Log, nodes, checkpointer=store)
-    async with aclosing(graph.astream({"log": []}, thread(), stream_mode="values")) as parts:  # type: ignore[type-var]
+    async with aclosing(graph.astream({"log": []}, thread(), stream_mode="values")) as parts:
         async for part in parts:
             if part["log"] == ["a"]:
                 break
@@ -223,7 +223,7 @@ async def test_node_in_the_middle_is_cancelled_when_the_reader_of_an_async_strea
             raise
 
     graph = one_node(Log, endless, checkpointer=store)
-    async with aclosing(graph.astream({"log": []}, thread(), stream_mode="custom")) as parts:  # type: ignore[type-var]
+    async with aclosing(graph.astream({"log": []}, thread(), stream_mode="custom")) as parts:
         async for _ in parts:
             break
 

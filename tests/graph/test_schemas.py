@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -232,11 +233,10 @@ def runtime_first(runtime: Runtime[Request]) -> Any:
 def test_node_is_given_what_it_names(store: Store, function: Callable[..., Any], given: Any):
     seen = []
 
+    @functools.wraps(function)
     def read(*args: Any, **kwargs: Any) -> None:
         seen.append(function(*args, **kwargs))
 
-    read.__signature__ = __import__("inspect").signature(function)  # type: ignore[attr-defined]
-    read.__annotations__ = function.__annotations__
     config = {"configurable": {"thread_id": 7, "colour": "red"}}
 
     one_node(TypedState, read, checkpointer=store).invoke({"count": 1, "log": []}, config, context=Request("ada"))

@@ -127,7 +127,7 @@ def test_no_mode_tells_nothing_and_the_graph_runs_all_the_same(store: Store):
 
 def test_unknown_mode_is_refused_with_the_known_ones():
     with pytest.raises(InvalidUpdateError, match=r"'colours'.*values, updates"):
-        list(one_node(Log, logging("a")).stream({"log": []}, stream_mode="colours"))  # type: ignore[typeddict-item]
+        list(one_node(Log, logging("a")).stream({"log": []}, stream_mode="colours"))
 
 
 def test_call_with_a_mode_returns_the_parts_of_the_stream():

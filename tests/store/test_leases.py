@@ -51,7 +51,9 @@ def workers_of(store: Store) -> list[tuple[str, int, int]]:
 def lease_of(store: Store) -> Lease:
     """The lease of the one run that is under way."""
     row = store.database.read(
-        lambda tx: tx.connection.execute("SELECT thread_id, run_id, epoch FROM runs WHERE status = 'running'").fetchone()
+        lambda tx: tx.connection.execute(
+            "SELECT thread_id, run_id, epoch FROM runs WHERE status = 'running'"
+        ).fetchone()
     )
     return Lease(*row)
 
@@ -240,3 +242,36 @@ def test_run_that_could_not_be_marked_as_over_is_free_for_the_process_that_left_
         result = graph.invoke(None, CONFIG)
 
     assert result["done"] is True
+
+
+class SlowToReturn(SqliteDatabase):
+    """A database that lets somebody else act between the commit that takes a thread and the taker's next line."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def write(self, name: str, work: Callable[[Any], Any]) -> Any:
+        value = super().write(name, work)
+        meanwhile = self.meanwhile
+        if name == "begin" and meanwhile is not None:
+            self.meanwhile = None
+            meanwhile()
+        return value
+
+
+def test_run_is_held_from_the_moment_it_is_committed_even_against_the_same_process(path):
+    database = SlowToReturn(str(path))
+    runs: list[str] = []
+    refusals: list[ThreadBusyError] = []
+    with Store(database) as store:
+        graph = one_node(store, lambda state: runs.append("ran"))
+
+        def try_to_take_it() -> None:
+            with pytest.raises(ThreadBusyError) as refusal:
+                graph.invoke(None, CONFIG)
+            refusals.append(refusal.value)
+
+        database.meanwhile = try_to_take_it
+        graph.invoke({"done": True}, CONFIG)
+
+    assert len(refusals) == 1
+    assert runs == ["ran"]

@@ -90,8 +90,9 @@ def check_store_is_at_rest(database: sqlite3.Connection) -> None:
     assert column("SELECT status FROM runs ORDER BY created_at DESC LIMIT 1") == ["done"]
     assert column("SELECT count(*) FROM waits WHERE status = 'open' OR consumed = 0") == [0]
     assert column("SELECT count(*) FROM journal") == [0]
-    written = column("SELECT seq FROM checkpoints ORDER BY rowid")
-    assert written == sorted(set(written))
+    written_at = column("SELECT created_at FROM checkpoints ORDER BY seq")
+    assert written_at == sorted(written_at)
+    assert column("SELECT count(*) FROM checkpoints WHERE parent >= seq") == [0]
     numbers = column("SELECT number FROM events ORDER BY number")
     assert numbers == list(range(1, len(numbers) + 1))
 

@@ -107,9 +107,7 @@ def test_eight_threads_start_the_same_new_thread_and_one_wins(store):
     config = {"configurable": {"thread_id": "new"}}
 
     with ThreadPoolExecutor(RACERS) as pool:
-        ends = list(
-            pool.map(lambda who: end_of(lambda: compiled.invoke({"done_by": str(who)}, config)), range(RACERS))
-        )
+        ends = list(pool.map(lambda who: end_of(lambda: compiled.invoke({"done_by": str(who)}, config)), range(RACERS)))
 
     won = [end["done_by"] for end in ends if not isinstance(end, BideError)]
     assert len(won) == 1

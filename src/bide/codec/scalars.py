@@ -5,13 +5,12 @@ from __future__ import annotations
 import pathlib
 import struct
 import sys
-import zoneinfo
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from bide.codec.refusal import Refused
@@ -125,14 +124,15 @@ def _zone_parts(value: datetime | time) -> int | list[Any] | str | None:
         return None
     if type(zone) is timezone:
         return _offset_parts(value, zone)
-    if type(zone) is zoneinfo.ZoneInfo and _comes_back(value, zone.key):
-        return zone.key
+    key = getattr(zone, "key", None)
+    if type(zone) is _zone_class() and _comes_back(value, key):
+        return key
     raise Refused(value, f"its time zone {zone!r} cannot be rebuilt; use a plain zoneinfo.ZoneInfo or a fixed offset")
 
 
-def _comes_back(value: datetime | time, key: str) -> bool:
+def _comes_back(value: datetime | time, key: str | None) -> bool:
     # Two ZoneInfo objects with one key (one made with `no_cache`) are different zones to `==` when the clocks change.
-    return key in _known_zones() and value.replace(tzinfo=zoneinfo.ZoneInfo(key)) == value
+    return key in _known_zones() and value.replace(tzinfo=_zone_class()(key)) == value
 
 
 def _offset_parts(value: datetime | time, zone: timezone) -> int | list[Any]:
@@ -155,7 +155,7 @@ def _zone(parts: Any) -> tzinfo | None:
         case [int(offset), str(name)]:
             return timezone(offset * _MICROSECOND, name)
         case str() if parts in _known_zones():
-            return zoneinfo.ZoneInfo(parts)
+            return cast(tzinfo, _zone_class()(parts))
         case str():
             raise CodecError(f"the time zone {parts!r} is not known on this machine: install the package 'tzdata'")
         case _:
@@ -165,7 +165,17 @@ def _zone(parts: Any) -> tzinfo | None:
 @cache
 def _known_zones() -> frozenset[str]:
     # ZoneInfo looks an unknown key up as a module of the package `tzdata`: a key from stored bytes must be known first.
-    return frozenset(zoneinfo.available_timezones())
+    from zoneinfo import available_timezones
+
+    return frozenset(available_timezones())
+
+
+@cache
+def _zone_class() -> Any:
+    # Loaded when the first zone is met: most programs store times in UTC and need none of it.
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo
 
 
 # --- paths ------------------------------------------------------------------------------------------------------------

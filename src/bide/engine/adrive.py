@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar
@@ -57,8 +57,18 @@ async def _aperform(effect: Any, crew: AsyncCrew, saver: Saver | None) -> tuple[
     if kind is Emit:
         return (effect,), None
     if saver is not None and saver.blocking:
-        return (), await asyncio.to_thread(save, saver, effect, crew.context)
+        return (), await _to_its_end(asyncio.to_thread(save, saver, effect, crew.context))
     return (), save(saver, effect, crew.context)
+
+
+async def _to_its_end(saving: Coroutine[Any, Any, Any]) -> Any:
+    """Wait for a save even when cancelled: a thread cannot be stopped, and what it takes must be given back after."""
+    task = asyncio.ensure_future(saving)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 class AsyncCrew:

@@ -31,6 +31,13 @@ class Channel:
         """Return the value after `writes`, which come in task order."""
         raise NotImplementedError
 
+    def agrees_with(self, other: Channel) -> bool:
+        """Whether two schemas that both name a key mean the same; a plain annotation leaves the rule to the other."""
+        return type(self) is LastValue or type(self) is type(other)
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
 
 class LastValue(Channel):
     """Keeps the one value written in a step; two writers in one step are an error."""
@@ -78,6 +85,13 @@ class Reduced(Channel):
             if type(write) is not Overwrite:
                 value = self._fold(key, value, write)
         return value
+
+    def agrees_with(self, other: Channel) -> bool:
+        """Whether the other one folds with the same reducer."""
+        return isinstance(other, Reduced) and other.reducer is self.reducer
+
+    def __repr__(self) -> str:
+        return getattr(self.reducer, "__name__", repr(self.reducer))
 
     def _fold(self, key: str, value: Any, write: Any) -> Any:
         if value is UNSET:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from bide.codec import Codec
-from bide.engine.plan import question_id
+from bide.engine.plan import planned_at, question_id
 from bide.engine.values import Assignment, Begun, JournalEntry, Question, Task, Wait
 from bide.errors import InterruptError, InvalidAnswerError, ReplayMismatchError, StepError
 from bide.shape import build, json_schema
@@ -122,7 +122,7 @@ class TaskContext:
 
 
 _current: ContextVar[TaskContext | None] = ContextVar("bide_task", default=None)
-_inside: ContextVar[str | None] = ContextVar("bide_step", default=None)
+_inside: ContextVar[tuple[TaskContext, str] | None] = ContextVar("bide_step", default=None)
 
 
 def task_context(caller: str) -> TaskContext:
@@ -135,9 +135,10 @@ def task_context(caller: str) -> TaskContext:
             f"threads that you start yourself must run in contextvars.copy_context()."
         )
     outer = _inside.get()
-    if outer is not None and caller in ("interrupt()", "step()"):
+    # A step may run another graph, whose nodes are tasks of their own and not inside this step.
+    if outer is not None and outer[0] is context and caller in ("interrupt()", "step()"):
         raise StepError(
-            f"{caller} was called inside step {outer!r}. A step is one call that is repeated or skipped as a whole: "
+            f"{caller} was called inside step {outer[1]!r}. A step is one call that is repeated or skipped as a whole: "
             f"ask and make further steps in the node, beside it."
         )
     return context
@@ -146,7 +147,8 @@ def task_context(caller: str) -> TaskContext:
 @contextmanager
 def inside_step(key: str) -> Iterator[None]:
     """Mark that a step's own function runs."""
-    token = _inside.set(key)
+    context = _current.get()
+    token = _inside.set(None if context is None else (context, key))
     try:
         yield
     finally:
@@ -209,7 +211,7 @@ def _question(context: TaskContext, journal: Journal, value: Any, key: str | Non
 def _answer(context: TaskContext, question: Question, wait: Wait, shape: Any, *, is_keyed: bool) -> Any:
     asked = wait.question
     # After an edit from outside, or an update that came with the pause, a question may well read differently.
-    is_as_planned = context.task.id.startswith(f"{context.assignment.checkpoint.seq}.")
+    is_as_planned = planned_at(context.task.id) == context.assignment.checkpoint.seq
     if not is_keyed and is_as_planned and asked.digest != question.digest:
         raise ReplayMismatchError(
             f"Node {question.node!r} asks another question on replay than the one that was answered.\n"

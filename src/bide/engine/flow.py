@@ -81,6 +81,7 @@ class _Walk:
         "steps",
         "uid",
         "unsaved",
+        "untold",
         "waits",
         "wants",
     )
@@ -97,6 +98,7 @@ class _Walk:
         self.steps = opening.steps
         self.waits = opening.waits
         self.unsaved: list[Outcome] = []
+        self.untold: list[Emit] = []
         self.is_settled = False
 
     def to_the_end(self, *, is_new: bool) -> Flow:
@@ -107,7 +109,7 @@ class _Walk:
         held = self._still_held()
         while self.checkpoint.tasks or held:
             if self.request.before and not held:
-                held = held_before(self.request.before, self.checkpoint, self.waits, self.uid)
+                held = held_before(self.request.before, self.checkpoint, self.waits, self._begun(), self.uid)
             if held:
                 return (yield from self._pause(held))
             if self.budget <= 0:
@@ -153,6 +155,11 @@ class _Walk:
             yield from self._fail_step(outcomes, failed)
         return outcomes
 
+    def _begun(self) -> set[str]:
+        """Name the tasks of this step that have run before, to their end or to a question."""
+        asked = {wait.question.task_id for wait in self.waits if wait.question.kind == "call"}
+        return {*asked, *self.results, *self.steps}
+
     def _runnable(self) -> list[Task]:
         """Return the tasks that have no result yet and do not wait for an answer."""
         waiting = {wait.question.task_id for wait in self.waits if wait.status is WaitStatus.OPEN}
@@ -171,14 +178,20 @@ class _Walk:
             for outcome in batch:
                 if not outcome.is_skipped:
                     finished[outcome.task.id] = outcome
-            if RESULT in self.wants:
-                for outcome in batch:
-                    yield Emit(RESULT, (self.checkpoint, outcome))
             done = [outcome for outcome in batch if outcome.is_done]
             if self.durable and done and running:
                 yield Record(tuple(done))
             else:
                 self.unsaved += done
+            if RESULT in self.wants:
+                self.untold += [Emit(RESULT, (self.checkpoint, outcome)) for outcome in batch]
+                if running:
+                    yield from self._tell()
+
+    def _tell(self) -> Generator[Any, Any, None]:
+        """Tell what has been saved. Not before: whoever hears of a result may leave, and it must not be lost."""
+        told, self.untold = self.untold, []
+        yield from told
 
     def _finish_step(self, outcomes: list[Outcome]) -> Generator[Any, Any, tuple[Question, ...]]:
         """Apply a step in which every task has finished; return the pauses that stand after it."""
@@ -204,6 +217,7 @@ class _Walk:
         elif self.durable:
             yield Commit(after, changed, RunStatus.WAITING, tuple(outcomes), opens=held, is_over=True)
             self.is_settled = True
+        yield from self._tell()
         if SAVED in self.wants:
             yield Emit(SAVED, after)
         if VALUES in self.wants and changed:
@@ -230,6 +244,7 @@ class _Walk:
             opens=tuple(asks),
         )
         self.is_settled = True
+        yield from self._tell()
         self.checkpoint = checkpoint
         still = [wait.question for wait in self.waits if wait.status is WaitStatus.OPEN]
         order = {task.id: index for index, task in enumerate(checkpoint.tasks)}
@@ -282,6 +297,7 @@ class _Walk:
                 error=error,
             )
             self.is_settled = True
+        yield from self._tell()
         raise error
 
     def _status_after(self, error: Exception, asks: Sequence[Question]) -> RunStatus:

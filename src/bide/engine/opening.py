@@ -244,13 +244,13 @@ def _resume(
     before = loaded.checkpoint
     assert before is not None, "a wait belongs to a checkpoint"
     checkpoint, changed = edited_checkpoint(spec, before, writes, source="update")
-    returned = [answer for question, answer in answers if question.kind == "return"]
+    returned = _returned_answers(loaded, answers)
     if returned or goto:
         checkpoint = checkpoint._replace(
             seq=before.seq + 1,
             parent=before.seq,
             source="update" if writes else "resume",
-            resume_value=returned[-1] if returned else before.resume_value,
+            resume_value=_one_or_all(returned) if returned else before.resume_value,
             created_at=None,
         )
     if checkpoint is not before and not _has_begun(loaded):
@@ -258,6 +258,18 @@ def _resume(
     if goto:
         checkpoint = checkpoint._replace(tasks=(*checkpoint.tasks, *plan(checkpoint.seq, goto)))
     return _taken(loaded, checkpoint, answers, changed)
+
+
+def _returned_answers(loaded: Loaded, answers: Sequence[tuple[Question, Any]]) -> dict[str, Any]:
+    """Return node → answer for the questions that finished nodes returned, those answered before included."""
+    if not any(question.kind == "return" for question, _ in answers):
+        return {}
+    before = [(wait.question, wait.answer) for wait in loaded.waits if wait.status is WaitStatus.ANSWERED]
+    return {question.node: answer for question, answer in (*before, *answers) if question.kind == "return"}
+
+
+def _one_or_all(returned: Mapping[str, Any]) -> Any:
+    return next(iter(returned.values())) if len(returned) == 1 else dict(returned)
 
 
 def _has_begun(loaded: Loaded) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
 
 from bide.engine.spec import GraphSpec
@@ -35,7 +35,7 @@ def plan(seq: int, places: Sequence[Place]) -> tuple[Task, ...]:
     sends = [place for place in places if isinstance(place, Send)]
     return (
         *(Task(f"{seq}.{name}", name) for name in names),
-        *(Task(f"{seq}.{send.node}.{index}", send.node, send.arg) for index, send in enumerate(sends)),
+        *(Task(f"{seq}/{index}.{send.node}", send.node, send.arg) for index, send in enumerate(sends)),
     )
 
 
@@ -44,14 +44,22 @@ def origins_of(outcomes: Sequence[Outcome]) -> tuple[Origin, ...]:
     return tuple([Origin(outcome.task.id, outcome.task.node, outcome.goto) for outcome in outcomes])
 
 
+def planned_at(task_id: str) -> int:
+    """Return the checkpoint at which a task was planned: its id is `12.node`, or `12/3.node` for the fourth `Send`."""
+    return int(task_id.partition(".")[0].partition("/")[0])
+
+
 def replant(tasks: Sequence[Task], seq: int) -> tuple[Task, ...]:
     """Plan the same tasks anew under another checkpoint: a fork asks its own questions."""
     return plan(seq, [task.node if task.arg is UNSET else Send(task.node, task.arg) for task in tasks])
 
 
-def held_before(nodes: frozenset[str], checkpoint: Checkpoint, waits: Sequence[Wait], uid: str) -> tuple[Question, ...]:
+def held_before(
+    nodes: frozenset[str], checkpoint: Checkpoint, waits: Sequence[Wait], begun: Collection[str], uid: str
+) -> tuple[Question, ...]:
     """Return the static pauses that stand before the next tasks and were not passed yet."""
-    return _held("before", nodes, [(task.id, task.node) for task in checkpoint.tasks], waits, uid)
+    fresh = [(task.id, task.node) for task in checkpoint.tasks if task.id not in begun]
+    return _held("before", nodes, fresh, waits, uid)
 
 
 def held_after(nodes: frozenset[str], checkpoint: Checkpoint, waits: Sequence[Wait], uid: str) -> tuple[Question, ...]:

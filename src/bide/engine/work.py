@@ -83,9 +83,7 @@ def route(
 
 def _given(node: NodeSpec, context: TaskContext) -> Any:
     arg = context.task.arg
-    if arg is UNSET:
-        return node.read(context.assignment.checkpoint.values)
-    return node.read(arg) if isinstance(arg, Mapping) else arg
+    return node.read(context.assignment.checkpoint.values) if arg is UNSET else arg
 
 
 def _action(call: Call, given: Any, context: TaskContext) -> Action:

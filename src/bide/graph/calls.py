@@ -93,7 +93,7 @@ def _filled(parameter: inspect.Parameter, hints: dict[str, Any]) -> str | None:
     hint = hints.get(parameter.name)
     if hint is Runtime or get_origin(hint) is Runtime:
         return "runtime"
-    if hint is StreamWriter or getattr(hint, "__name__", "") == "StreamWriter":
+    if hint == StreamWriter or getattr(hint, "__name__", "") == "StreamWriter":
         return "writer"
     if getattr(hint, "__name__", "") == "RunnableConfig":
         return "config"

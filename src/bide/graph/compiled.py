@@ -340,7 +340,7 @@ class CompiledGraph:
         if loaded.checkpoint is None:
             return empty_snapshot(recorder.thread_id)
         if is_pinned and loaded.checkpoint.seq != loaded.head:
-            return past_snapshot(self.spec, recorder.thread_id, recorder.uid, loaded.checkpoint)
+            return past_snapshot(self.spec, recorder.thread_id, recorder.uid, loaded.checkpoint, recorder.asked())
         return live_snapshot(self.spec, recorder.thread_id, loaded)
 
     def _history(self, config: Config, filter: Mapping[str, Any], before: Config | None) -> Iterator[StateSnapshot]:
@@ -348,10 +348,11 @@ class CompiledGraph:
         recorder.perform(Load(None))
         pinned = read_reference(before)
         last = pinned.seq if pinned is not None else 2**62
+        asked = recorder.asked()
         while True:
             page = recorder.page(before=last, most=50)
             for checkpoint in page:
-                snapshot = past_snapshot(self.spec, recorder.thread_id, recorder.uid, checkpoint)
+                snapshot = past_snapshot(self.spec, recorder.thread_id, recorder.uid, checkpoint, asked)
                 if all((snapshot.metadata or {}).get(key) == value for key, value in filter.items()):
                     yield snapshot
             if len(page) < 50:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypedDict, get_args
 
 from bide.engine.opening import Request
-from bide.errors import InvalidUpdateError, UnknownCheckpointError
+from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError
 from bide.graph.validate import static_nodes
 from bide.types import Command, Durability, OnPaused, StreamMode
 
@@ -66,6 +66,10 @@ def read_config(config: Config | None) -> RunConfig:
     if most is not None and (not isinstance(most, int) or most < 1):
         raise InvalidUpdateError(f"max_concurrency must be at least 1, not {most!r}.")
     shown = {**config, "configurable": dict(inner)}
+    if thread_id == "":
+        raise InvalidUpdateError(
+            "thread_id is empty, so everybody without one would share a thread. Give each its own."
+        )
     if thread_id is not None:
         # Identities are strings everywhere inside; 42 and "42" are the same thread.
         thread_id = shown["configurable"]["thread_id"] = str(thread_id)
@@ -88,7 +92,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 def check_choice(name: str, given: Any, choices: Any) -> None:
     """Refuse a word that is none of the choices."""
     if given is not None and given not in get_args(choices):
-        raise InvalidUpdateError(f"{name}={given!r} is none of the choices: {', '.join(map(repr, get_args(choices)))}.")
+        raise GraphError(f"{name}={given!r} is none of the choices: {', '.join(map(repr, get_args(choices)))}.")
 
 
 def checkpoint_id(uid: str, seq: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
@@ -21,7 +22,7 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.errors import CorruptDataError
+from bide.errors import CodecError, CorruptDataError
 from bide.store.rows import CheckpointRow, EventRow, JournalRow, Stored, WaitRow
 from bide.types import UNSET, Overwrite, Send, WaitStatus
 
@@ -45,7 +46,7 @@ class Pages:
         self._small: dict[str, bytes] = {}
         self._logged: dict[str, int] = {}
         self._prints: dict[str, bytes] = {}
-        self._read: dict[bytes, list[Any]] = {}
+        self._read: dict[int, list[Any]] = {}
 
     # ── Values to rows ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,14 +153,15 @@ class Pages:
         errors: dict[str, str] = {}
         steps: dict[str, dict[str, JournalEntry]] = {}
         for row in stored.journal:
-            value = self.codec.decode(row.body, f"journal of task {row.task_id!r}") if row.body else None
-            if row.kind == "step":
-                entry = JournalEntry(row.name, row.digest, row.phase == "done", value)
-                steps.setdefault(row.task_id, {})[row.key] = entry
-            elif row.kind == "error":
-                errors[row.task_id] = str(value)
-            elif row.task_id in tasks:
-                results[row.task_id] = self._outcome(tasks[row.task_id], value)
+            with self._reading(f"the journal of task {row.task_id!r}") as where:
+                if row.kind == "step":
+                    value = None if row.phase == "intent" else self._decoded(row.body, where)
+                    entry = JournalEntry(row.name, row.digest, row.phase == "done", value)
+                    steps.setdefault(row.task_id, {})[row.key] = entry
+                elif row.kind == "error":
+                    errors[row.task_id] = str(self._decoded(row.body, where))
+                elif row.task_id in tasks:
+                    results[row.task_id] = _outcome(tasks[row.task_id], self._decoded(row.body, where))
         run = stored.run
         return Loaded(
             stored.uid,
@@ -169,71 +171,82 @@ class Pages:
             results,
             {task_id: error for task_id, error in errors.items() if task_id not in results},
             steps,
-            _in_task_order(checkpoint, map(self._wait, stored.waits)),
+            in_task_order(checkpoint, map(self.wait, stored.waits)),
         )
 
-    def _outcome(self, task: Task, value: Any) -> Outcome:
-        writes, goto, routes, returns = value
-        questions = (
-            Question(id_, task.id, task.node, key, "return", shown, schema=schema)
-            for id_, key, shown, schema in returns
-        )
-        pairs = tuple((key, written) for key, written in writes)
-        return Outcome(task, pairs, tuple(goto), tuple(routes), (), tuple(questions))
-
-    def _wait(self, row: WaitRow) -> Wait:
-        value, schema = self._decoded(row.question, f"question {row.wait_id}")
-        question = Question(row.wait_id, row.task_id, row.node, row.key, row.kind, value, row.digest, schema)
-        answer = UNSET if row.answer is None else self.codec.decode(row.answer, f"answer to question {row.wait_id}")
-        return Wait(question, row.status, answer, row.answered_at)
+    def wait(self, row: WaitRow) -> Wait:
+        """Turn a row back into a wait."""
+        with self._reading(f"question {row.wait_id}") as where:
+            value, schema = self._decoded(row.question, where)
+            question = Question(row.wait_id, row.task_id, row.node, row.key, row.kind, value, row.digest, schema)
+            answer = UNSET if row.answer is None else self._decoded(row.answer, f"the answer to {where}")
+            return Wait(question, row.status, answer, row.answered_at)
 
     def _decoded(self, body: bytes, where: str) -> Any:
         return self.codec.decode(body, where)
 
-    def logged_at(self, body: bytes) -> Mapping[str, int]:
-        """Tell from a checkpoint's body where its large values are."""
+    @contextmanager
+    def _reading(self, what: str) -> Iterator[str]:
+        """Name what cannot be read, whichever way it is damaged."""
+        where = f"{what} in thread {self.thread_id!r}"
         try:
-            frame, *parts = unpackb(body)
-            if frame != FRAME or len(parts) != 8:
-                raise ValueError(f"unknown frame {frame!r}")
-            logged: dict[str, int] = parts[2]
-            self._read[body] = parts
-            return dict(logged)
-        except (ValueError, TypeError) as problem:
+            yield where
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as problem:
+            if isinstance(problem, CodecError):
+                raise
             raise CorruptDataError(
-                f"A checkpoint of thread {self.thread_id!r} cannot be read: {problem}. It was damaged, or written by a "
-                f"newer Bide. Older checkpoints may be sound: see get_state_history(config)."
+                f"Cannot read {where}: {problem}. It was damaged, or written by a newer Bide. Older checkpoints may be "
+                f"sound: see get_state_history(config)."
             ) from problem
+
+    def logged_at(self, row: CheckpointRow) -> Mapping[str, int]:
+        """Tell from a checkpoint's row where its large values are."""
+        with self._reading(f"checkpoint {row.seq}"):
+            frame, *parts = unpackb(row.body)
+            if frame != FRAME or len(parts) != 8:
+                raise ValueError(f"its layout {frame!r} is unknown")
+            self._read[row.seq] = parts
+            return dict(parts[2])
 
     def read_checkpoint(self, row: CheckpointRow, large: Mapping[str, bytes]) -> Checkpoint:
         """Turn rows back into a checkpoint."""
-        fingerprint, small, logged, tasks, origins, resume_value, extras, metadata = self._read[row.body]
-        self._small, self._logged = dict(small), dict(logged)
-        self._prints = {key: _print(body) for key, body in large.items()}
-        where = f"checkpoint {row.seq} of thread {self.thread_id!r}"
-        missing = [key for key in logged if key not in large]
-        if missing:
-            raise CorruptDataError(f"The value of state[{missing[0]!r}] at {where} is gone from the channel log.")
-        decode = self._decoded
-        stored = {key: decode(body, f"state[{key!r}] at {where}") for key, body in (small | large).items()}
-        return Checkpoint(
-            row.seq,
-            row.parent,
-            row.step,
-            row.source,
-            {**self.spec.initial, **stored},
-            tuple(Task(id_, node, *(decode(arg, where) for arg in rest)) for id_, node, *rest in tasks),
-            tuple(Origin(id_, node, tuple(decode(goto, where)) if goto else ()) for id_, node, goto in origins),
-            fingerprint,
-            None if resume_value is None else decode(resume_value, where),
-            frozenset(extras),
-            row.created_at,
-            row.run_id,
-            None if metadata is None else decode(metadata, where),
-        )
+        with self._reading(f"checkpoint {row.seq}") as where:
+            fingerprint, small, logged, tasks, origins, resume_value, extras, metadata = self._read.pop(row.seq)
+            missing = [key for key in logged if key not in large]
+            if missing:
+                raise ValueError(f"the value of state[{missing[0]!r}] is gone from the channel log")
+            decode = self._decoded
+            stored = {key: decode(body, f"state[{key!r}] at {where}") for key, body in (small | large).items()}
+            self._small, self._logged = dict(small), dict(logged)
+            self._prints = {key: _print(body) for key, body in large.items()}
+            return Checkpoint(
+                row.seq,
+                row.parent,
+                row.step,
+                row.source,
+                {**self.spec.initial, **stored},
+                tuple(Task(id_, node, *(decode(arg, where) for arg in rest)) for id_, node, *rest in tasks),
+                tuple(Origin(id_, node, tuple(decode(goto, where)) if goto else ()) for id_, node, goto in origins),
+                fingerprint,
+                None if resume_value is None else decode(resume_value, where),
+                frozenset(extras),
+                row.created_at,
+                row.run_id,
+                None if metadata is None else decode(metadata, where),
+            )
 
 
-def _in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple[Wait, ...]:
+def _outcome(task: Task, value: Any) -> Outcome:
+    writes, goto, routes, returns = value
+    questions = (
+        Question(id_, task.id, task.node, key, "return", shown, schema=schema) for id_, key, shown, schema in returns
+    )
+    pairs = tuple((key, written) for key, written in writes)
+    return Outcome(task, pairs, tuple(goto), tuple(routes), (), tuple(questions))
+
+
+def in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple[Wait, ...]:
+    """Sort waits as the tasks that they belong to."""
     ids = (
         []
         if checkpoint is None

@@ -19,6 +19,7 @@ from bide.engine.values import (
     Record,
     RunInfo,
     Task,
+    Wait,
 )
 from bide.errors import BideError, UnknownCheckpointError
 from bide.graph.door import Reference
@@ -91,6 +92,7 @@ class Recorder:
         except BideError as problem:
             reason.add_note(f"The run could not be marked as cancelled: {problem}")
         finally:
+            self.store.let_go(lease)
             self._writer.close()
 
     # ── Taking the thread ──────────────────────────────────────────────────────────────────────────────────────────
@@ -172,6 +174,7 @@ class Recorder:
             self.has_records = bool(commit.opens) or (is_open and not commit.is_over)
             if commit.status is not RunStatus.RUNNING:
                 self.lease = None
+                self.store.let_go(lease)
         if row is not None:
             self.head = row.seq
 
@@ -256,6 +259,10 @@ class Recorder:
         """Read checkpoints older than `before`, newest first."""
         rows = self.store.history(self.thread_id, self.pages.logged_at, before=before, most=most)
         return [self.pages.read_checkpoint(row, large) for row, large in rows]
+
+    def asked(self) -> tuple[Wait, ...]:
+        """Read whatever the thread has ever asked."""
+        return tuple(map(self.pages.wait, self.store.asked(self.thread_id)))
 
     def _check_reference(self, reference: Reference, stored: Stored | None) -> None:
         if stored is None or stored.uid != reference.uid or stored.checkpoint is None:

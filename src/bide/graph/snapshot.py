@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bide.clock import iso
 from bide.engine.apply import merge
 from bide.engine.spec import GraphSpec
-from bide.engine.values import Checkpoint, Loaded, Task
+from bide.engine.values import Checkpoint, Loaded, Task, Wait
 from bide.graph.door import shown_config
-from bide.graph.streaming import output_of, update_of
-from bide.types import UNSET, StateSnapshot, TaskSnapshot
+from bide.graph.pages import in_task_order
+from bide.graph.streaming import state_of, update_of
+from bide.types import UNSET, Interrupt, StateSnapshot, TaskSnapshot
 
 
 def empty_snapshot(thread_id: str | None) -> StateSnapshot:
@@ -38,17 +40,31 @@ def live_snapshot(spec: GraphSpec, thread_id: str, loaded: Loaded) -> StateSnaps
     )
 
 
-def past_snapshot(spec: GraphSpec, thread_id: str, uid: str, checkpoint: Checkpoint) -> StateSnapshot:
-    """Show a checkpoint as it was written."""
-    tasks = tuple(TaskSnapshot(task.id, task.node, _path(task)) for task in checkpoint.tasks)
-    return _snapshot(spec, thread_id, uid, checkpoint, tasks)
+def past_snapshot(
+    spec: GraphSpec, thread_id: str, uid: str, checkpoint: Checkpoint, asked: Sequence[Wait]
+) -> StateSnapshot:
+    """Show a checkpoint as it was written, with all that was asked there, answered by now or not."""
+    waits = in_task_order(checkpoint, asked)
+    tasks = tuple(
+        TaskSnapshot(task.id, task.node, _path(task), None, _shown(task.id, waits)) for task in checkpoint.tasks
+    )
+    after = tuple(
+        interrupt for origin in checkpoint.origins for interrupt in _shown(origin.task_id, waits, kind="return")
+    )
+    snapshot = _snapshot(spec, thread_id, uid, checkpoint, tasks)
+    return snapshot._replace(interrupts=(*after, *snapshot.interrupts))
+
+
+def _shown(task_id: str, waits: Sequence[Wait], kind: str = "call") -> tuple[Interrupt, ...]:
+    asked = (wait.question for wait in waits if wait.question.task_id == task_id)
+    return tuple(question.shown() for question in asked if question.kind == kind)
 
 
 def _snapshot(
     spec: GraphSpec, thread_id: str, uid: str, checkpoint: Checkpoint, tasks: tuple[TaskSnapshot, ...]
 ) -> StateSnapshot:
     return StateSnapshot(
-        values=output_of(spec, checkpoint),
+        values=state_of(spec, checkpoint),
         next=checkpoint.next,
         config=shown_config(thread_id, uid, checkpoint.seq),
         metadata={
@@ -66,11 +82,7 @@ def _snapshot(
 
 
 def _task(task: Task, loaded: Loaded) -> TaskSnapshot:
-    asks = tuple(
-        wait.question.shown()
-        for wait in loaded.open_waits
-        if wait.question.task_id == task.id and not wait.question.is_static
-    )
+    asks = _shown(task.id, loaded.open_waits)
     result = loaded.results.get(task.id)
     return TaskSnapshot(
         task.id,
@@ -84,4 +96,4 @@ def _task(task: Task, loaded: Loaded) -> TaskSnapshot:
 
 
 def _path(task: Task) -> tuple[Any, ...]:
-    return ("pull", task.node) if task.arg is UNSET else ("push", int(task.id.rpartition(".")[2]))
+    return ("pull", task.node) if task.arg is UNSET else ("push", int(task.id.partition(".")[0].partition("/")[2]))

@@ -57,9 +57,18 @@ class StateGraph:
 
     def _learn(self, schema: Schema) -> None:
         for key, annotation in schema.keys.items():
-            if key not in self.channels:
-                self.channels[key] = channel_of(key, annotation)
-                self.types.add_types_in(annotation)
+            if key.startswith("__") or key.startswith("join:"):
+                raise GraphError(
+                    f"{key!r} cannot be a state key: names with two underscores, or 'join:', are Bide's own."
+                )
+            channel = channel_of(key, annotation)
+            known = self.channels.setdefault(key, channel)
+            if not channel.agrees_with(known):
+                raise GraphError(
+                    f"State key {key!r} has two rules: one schema merges it by {known!r}, another by {channel!r}. "
+                    f"Annotate it the same way in both, or only in the state's schema."
+                )
+            self.types.add_types_in(annotation)
 
     # ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

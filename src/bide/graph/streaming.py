@@ -9,7 +9,7 @@ from bide.clock import Clock, iso
 from bide.engine.spec import GraphSpec
 from bide.engine.values import CUSTOM, PAUSED, RESULT, SAVED, TASK, VALUES, Checkpoint, Emit, Ending, Outcome, Task
 from bide.errors import InvalidUpdateError
-from bide.types import INTERRUPT, Overwrite, StreamMode
+from bide.types import INTERRUPT, UNSET, Overwrite, StreamMode
 
 _NEEDS: Mapping[str, frozenset[str]] = {
     "values": frozenset({VALUES, PAUSED}),
@@ -91,7 +91,7 @@ class Shaper:
             yield "task_result", _task_end(what)
 
     def _task_start(self, checkpoint: Checkpoint, task: Task) -> dict[str, Any]:
-        given = task.arg if task.arg else output_of(self.spec, checkpoint)
+        given = output_of(self.spec, checkpoint) if task.arg is UNSET else task.arg
         triggers = [origin.node for origin in checkpoint.origins]
         return {"id": task.id, "name": task.node, "input": given, "triggers": triggers}
 
@@ -136,6 +136,11 @@ def output_of(spec: GraphSpec, checkpoint: Checkpoint) -> dict[str, Any]:
     for key in checkpoint.extras:
         shown[key] = values[key]
     return shown
+
+
+def state_of(spec: GraphSpec, checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the whole state, for whoever looks at the thread: every key but the graph's own barriers."""
+    return {key: value for key, value in checkpoint.values.items() if key not in spec.joins}
 
 
 def update_of(outcome: Outcome) -> dict[str, Any] | None:

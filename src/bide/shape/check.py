@@ -225,8 +225,7 @@ def _known_names(schema: Schema) -> str:
 def _why_none_fits(tried: list[list[Problem]], value: Any, path: Path) -> list[Problem]:
     """Tell the problems of the one alternative that was meant, or else one sentence about all of them."""
     meant = _without(tried, lambda problem: problem.kind == "type" and problem.path == path)
-    if len(meant) > 1:
-        meant = _without(meant, lambda problem: problem.kind == "choice" and problem.path[:-1] == path)
+    meant = _without(meant, lambda problem: problem.kind == "choice" and problem.path[:-1] == path)
     if len(meant) == 1:
         return meant[0]
     first = [found[0] for found in meant]

@@ -71,10 +71,19 @@ def parse_queries(text: str) -> dict[str, str]:
     return named
 
 
+_PIECE = re.compile(r"'(?:[^']|'')*'|--[^\n]*|;|[^';-]+|-")
+
+
 def statements(script: str) -> list[str]:
-    """Split a script into its statements, without comments."""
-    bare = "\n".join(line.partition("--")[0].rstrip() for line in script.splitlines())
-    return [statement.strip() for statement in re.split(r";\s*(?:\n|$)", bare) if statement.strip()]
+    """Split a script into its statements, without comments; what stands in quotes is left alone."""
+    found, current = [], ""
+    for piece in _PIECE.findall(script):
+        if piece == ";":
+            found.append(current.strip())
+            current = ""
+        elif not piece.startswith("--"):
+            current += piece
+    return [statement for statement in (*found, current.strip()) if statement]
 
 
 def sql_text(name: str) -> str:

@@ -68,7 +68,12 @@ def _version(transaction: SqliteTransaction, path: str) -> int | None:
             f"{path!r} is a database of another program, not of Bide. Nothing was changed. Choose another path."
         )
     row = transaction.one("read_version", {})
-    return int(row[0]) if row is not None else None
+    if row is None or not isinstance(row[0], int):
+        raise StoreFormatError(
+            f"{path!r} does not say which version of Bide wrote it, so it is damaged. Nothing was changed. Restore it "
+            f"from a backup, or choose another path."
+        )
+    return row[0]
 
 
 def _make(transaction: SqliteTransaction, newest: int, now: Instant) -> None:

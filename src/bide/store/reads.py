@@ -11,8 +11,8 @@ from bide.store.rows import CheckpointRow, JournalRow, RunRow, Stored, WaitRow
 from bide.store.workers import is_gone
 from bide.types import RunStatus, WaitStatus
 
-LoggedAt = Callable[[bytes], Mapping[str, int]]
-"""Tells from a checkpoint's body where its large values are: key → checkpoint."""
+LoggedAt = Callable[[CheckpointRow], Mapping[str, int]]
+"""Tells from a checkpoint's row where its large values are: key → checkpoint."""
 
 
 def read_thread(tx: Transaction, thread_id: str, seq: int | None, logged_at: LoggedAt, now: Instant) -> Stored | None:
@@ -30,7 +30,7 @@ def read_thread(tx: Transaction, thread_id: str, seq: int | None, logged_at: Log
         checkpoint,
         {} if checkpoint is None else read_channels(tx, thread_id, checkpoint, logged_at),
         tuple(JournalRow(*row) for row in tx.all("read_journal", {"thread_id": thread_id})) if is_head else (),
-        _read_waits(tx, thread_id) if is_head else (),
+        read_waits(tx, thread_id) if is_head else (),
     )
 
 
@@ -53,7 +53,7 @@ def read_channels(
     tx: Transaction, thread_id: str, checkpoint: CheckpointRow, logged_at: LoggedAt
 ) -> Mapping[str, bytes]:
     """Read the large values of a checkpoint from the log."""
-    logged = logged_at(checkpoint.body)
+    logged = logged_at(checkpoint)
     found: dict[str, bytes] = {}
     for seq in set(logged.values()):
         for channel, _, body in tx.all("read_channels", {"thread_id": thread_id, "seq": seq}):
@@ -73,11 +73,12 @@ def _read_run(tx: Transaction, thread_id: str, now: Instant) -> RunRow | None:
         return None
     run_id, status, epoch, worker_id, host, pid, started, lease_until = row
     is_orphan = worker_id is not None and (host is None or is_gone(host, pid, started, lease_until, now))
-    return RunRow(run_id, RunStatus(status), epoch, is_orphan)
+    return RunRow(run_id, RunStatus(status), epoch, is_orphan, worker_id)
 
 
-def _read_waits(tx: Transaction, thread_id: str) -> tuple[WaitRow, ...]:
-    rows = tx.all("read_waits", {"thread_id": thread_id})
+def read_waits(tx: Transaction, thread_id: str, query: str = "read_waits") -> tuple[WaitRow, ...]:
+    """Read the waits of the present step, or with another query all there ever were."""
+    rows = tx.all(query, {"thread_id": thread_id})
     return tuple(
         WaitRow(wait_id, task_id, node, key, kind, WaitStatus(status), digest, question, answer, answered_at)
         for wait_id, task_id, node, key, kind, status, digest, question, answer, answered_at in rows

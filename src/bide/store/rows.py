@@ -75,6 +75,7 @@ class RunRow(NamedTuple):
     status: RunStatus
     epoch: int
     is_orphan: bool
+    worker_id: str | None = None
 
 
 class OpenWaitRow(NamedTuple):

@@ -7,7 +7,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from bide.errors import BideError, StoreBusyError, StoreError, StoreFormatError, StoreUnavailableError
@@ -90,7 +90,12 @@ class SqliteDatabase:
         self._queue: deque[_Ticket] = deque()
         self._turn = Lock()
         self._readers: list[sqlite3.Connection] = []
+        self._reading = 0
+        self._pool = Lock()
         self._commits = 0
+        self._is_committed = False
+        self._inside = 0
+        """The thread whose transaction is under way."""
         self._closed = False
         with self._gate:
             self._writer = self._connect()
@@ -100,6 +105,7 @@ class SqliteDatabase:
 
     def write(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
         """Run `work` in one transaction; when this returns, it is durable."""
+        self._check_not_inside()
         if not self._queue and self._turn.acquire(blocking=False):
             try:
                 self._check_open()
@@ -116,7 +122,7 @@ class SqliteDatabase:
         self._queue.append(ticket)
         with self._turn:
             if not ticket.is_done:
-                self._serve_waiting()
+                self._serve_waiting(ticket)
         if ticket.error is not None:
             raise ticket.error
         value: T = ticket.value
@@ -124,26 +130,37 @@ class SqliteDatabase:
 
     def _transact(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
         connection, transaction = self._writer, self._transaction
+        self._is_committed = False
         connection.execute("BEGIN IMMEDIATE")
         transaction.name = name
+        self._inside = get_ident()
+        is_committing = False
         try:
             if FAILPOINTS_ON:
                 failpoint(f"{name}:begun")
             value = work(transaction)
             if FAILPOINTS_ON:
                 failpoint(f"{name}:written")
+            is_committing = True
             connection.execute("COMMIT")
-        except BaseException:
+            self._is_committed = True
+        except BaseException as problem:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+            elif is_committing and not isinstance(problem, sqlite3.Error):
+                # A signal arrived after the commit and before the next line.
+                self._is_committed = True
             raise
+        finally:
+            self._inside = 0
         if FAILPOINTS_ON:
             failpoint(f"{name}:committed")
         if self.blocking:
             self._tend_wal()
         return value
 
-    def _serve_waiting(self) -> None:
+    def _serve_waiting(self, mine: _Ticket) -> None:
+        """Serve all who wait. Ctrl-C stops the one who serves, takes back its own write, and nobody else's."""
         batch: list[_Ticket] = []
         try:
             while self._queue and len(batch) < MOST_IN_ONE_COMMIT:
@@ -153,16 +170,18 @@ class SqliteDatabase:
                 self._serve_one(batch[0])
             else:
                 self._serve_together(batch)
-        except BaseException as signal:
-            # Ctrl-C in the one who serves must not be the end of those who wait: they go back in line.
+        except Exception as problem:  # noqa: BLE001 — the store is closed: everybody is told
             for ticket in batch:
                 if not ticket.is_done:
-                    if isinstance(signal, Exception):
-                        ticket.error, ticket.is_done = signal, True
-                    else:
-                        self._queue.append(ticket)
-            if not isinstance(signal, Exception):
-                raise
+                    ticket.error, ticket.is_done = problem, True
+        except BaseException:
+            if self._is_committed:
+                for ticket in batch:
+                    ticket.is_done = True
+            else:
+                others = [ticket for ticket in batch if not ticket.is_done and ticket is not mine]
+                self._queue.extendleft(reversed(others))
+            raise
 
     def _serve_one(self, ticket: _Ticket) -> None:
         try:
@@ -170,7 +189,9 @@ class SqliteDatabase:
                 ticket.value = self._transact(ticket.name, ticket.work)
         except sqlite3.Error as problem:
             ticket.error = explain(problem, self.path)
-        except Exception as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
             ticket.error = problem
         ticket.is_done = True
 
@@ -189,16 +210,17 @@ class SqliteDatabase:
 
     def _serve_each(self, group: SqliteTransaction, batch: list[_Ticket]) -> None:
         for ticket in batch:
+            ticket.error = None
             group.connection.execute("SAVEPOINT one")
             try:
                 ticket.value = ticket.work(SqliteTransaction(group.connection, ticket.name))
                 group.connection.execute("RELEASE one")
-            except sqlite3.OperationalError:
+            except (sqlite3.OperationalError, KeyboardInterrupt):
                 raise
             except sqlite3.Error as problem:
                 ticket.error = explain(problem, self.path)
                 self._take_back(group.connection)
-            except Exception as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
+            except BaseException as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
                 ticket.error = problem
                 self._take_back(group.connection)
 
@@ -223,6 +245,7 @@ class SqliteDatabase:
 
     def read(self, work: Callable[[SqliteTransaction], T]) -> T:
         """Run `work` on one consistent snapshot."""
+        self._check_not_inside()
         try:
             if not self.blocking:
                 with self._turn:
@@ -233,12 +256,7 @@ class SqliteDatabase:
             raise explain(problem, self.path) from problem
 
     def _read_file(self, work: Callable[[SqliteTransaction], T]) -> T:
-        self._check_open()
-        try:
-            connection = self._readers.pop()
-        except IndexError:
-            with self._gate:
-                connection = self._connect()
+        connection = self._borrow_reader()
         try:
             connection.execute("BEGIN")
             try:
@@ -246,10 +264,37 @@ class SqliteDatabase:
             finally:
                 connection.execute("COMMIT")
         finally:
+            self._give_back(connection)
+
+    def _borrow_reader(self) -> sqlite3.Connection:
+        with self._pool:
+            self._check_open()
+            self._reading += 1
+            if self._readers:
+                return self._readers.pop()
+        try:
+            with self._gate:
+                return self._connect()
+        except BaseException:
+            self._leave_pool()
+            raise
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._pool:
             if len(self._readers) < MOST_IDLE_READERS and not self._closed:
                 self._readers.append(connection)
-            else:
-                self._close_connection(connection)
+                self._reading -= 1
+                return
+        self._close_connection(connection)
+        self._leave_pool()
+
+    def _leave_pool(self) -> None:
+        """Of a store that was closed meanwhile, the last reader puts out the light."""
+        with self._pool:
+            self._reading -= 1
+            is_last = self._closed and not self._reading
+        if is_last and isinstance(self._gate, Gate):
+            self._gate.close()
 
     # ── Opening and closing ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -271,16 +316,25 @@ class SqliteDatabase:
         if self._closed:
             raise StoreError(f"The store {self.path!r} has been closed. Open it again: Store.open(…).")
 
+    def _check_not_inside(self) -> None:
+        if self._inside == get_ident():
+            raise StoreError(
+                "The store was used inside one of its own transactions, which would wait for itself. In "
+                "step(effect='tx') use the connection that is given to the function, and nothing else of the store."
+            )
+
     def close(self) -> None:
         """Let go of the database. Closing runs SQLite's last checkpoint, so it happens inside the gate."""
         with self._turn:
-            if self._closed:
-                return
-            self._closed = True
-            while self._readers:
-                self._close_connection(self._readers.pop())
-            self._close_connection(self._writer)
-            if isinstance(self._gate, Gate):
+            with self._pool:
+                if self._closed:
+                    return
+                self._closed = True
+                idle, self._readers = self._readers, []
+                is_last = not self._reading
+            for connection in (*idle, self._writer):
+                self._close_connection(connection)
+            if is_last and isinstance(self._gate, Gate):
                 self._gate.close()
 
     def _close_connection(self, connection: sqlite3.Connection) -> None:
@@ -291,14 +345,15 @@ class SqliteDatabase:
 def check_header(path: str) -> None:
     """Refuse a file that is no database of ours, or that was cut short, before anything is written beside it."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "r+b") as file:
             header = file.read(100)
             size = os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         return
     except OSError as problem:
         raise StoreUnavailableError(
-            f"{path!r} cannot be read: {problem.strerror}. Check the path and its permissions, or choose another one."
+            f"{path!r} cannot be opened for reading and writing: {problem.strerror}. It must be a file that is writable "
+            f"by this user; check its permissions, or choose another path."
         ) from problem
     if not header:
         return

@@ -11,17 +11,19 @@ from bide.clock import Clock, Instant, SystemClock, uuid7
 from bide.errors import StoreError, StoreUnavailableError
 from bide.store.database import Transaction
 from bide.store.migrate import migrate
-from bide.store.reads import LoggedAt, read_history, read_thread
+from bide.store.reads import LoggedAt, read_history, read_thread, read_waits
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
     JournalRow,
     Lease,
     OpenWaitRow,
+    RunRow,
     Stored,
     Taking,
     ThreadRow,
     Transition,
+    WaitRow,
 )
 from bide.store.sqlite import SqliteDatabase
 from bide.store.workers import BEAT_SECONDS, LEASE, this_worker
@@ -65,8 +67,14 @@ class Store:
     def __init__(self, database: SqliteDatabase, clock: Clock | None = None) -> None:
         self.database = database
         self.clock = clock or SystemClock()
-        self.version = migrate(database, self.clock.now())
+        try:
+            self.version = migrate(database, self.clock.now())
+        except BaseException:
+            database.close()
+            raise
         self._worker = this_worker(self.clock.now())
+        self._driven: set[str] = set()
+        """The runs that this store object holds right now."""
         self._is_registered = False
         self._registering = Lock()
         self._stopped = Signal()
@@ -87,13 +95,14 @@ class Store:
         """Take a thread, new or waiting: answers, first checkpoint and lease, all or nothing. Return uid and lease."""
         now = self.clock.now()
         uid = taking.uid or _new_uid(now)
+        run_id = uuid7(now) if taking.claim is None else taking.claim.run_id
 
         def take(tx: Transaction) -> Lease:
             if not self._is_registered:
                 tx.run("insert_worker", {**self._worker._asdict(), "lease_until": now + LEASE})
             if taking.uid is None:
                 insert_thread(tx, taking, uid, now)
-            lease = self._claim(tx, taking, now)
+            lease = self._claim(tx, taking, run_id, now)
             answer_waits(tx, taking, now)
             if taking.forget:
                 forget_step(tx, taking.thread_id)
@@ -104,19 +113,24 @@ class Store:
             log_events(tx, taking.thread_id, lease.run_id, seq, taking.events, now)
             return lease
 
-        lease = self.database.write("begin", take)
+        # Before it is committed: from that moment on others in this process may look at it.
+        self._driven.add(run_id)
+        try:
+            lease = self.database.write("begin", take)
+        except BaseException:
+            self._driven.discard(run_id)
+            raise
         self._stay_alive()
         return uid, lease
 
-    def _claim(self, tx: Transaction, taking: Taking, now: Instant) -> Lease:
+    def _claim(self, tx: Transaction, taking: Taking, run_id: str, now: Instant) -> Lease:
         """Hold the one live run of the thread: the one that was read, or a new one."""
         thread_id, mine = taking.thread_id, self._worker.worker_id
         if taking.supersede is not None:
             change_run(tx, "supersede_run", taking.supersede, now)
         if taking.claim is not None:
             change_run(tx, "claim_run", taking.claim, now, worker_id=mine)
-            return Lease(thread_id, taking.claim.run_id, taking.claim.epoch + 1)
-        run_id = uuid7(now)
+            return Lease(thread_id, run_id, taking.claim.epoch + 1)
         if tx.run("insert_run", {"run_id": run_id, "thread_id": thread_id, "worker_id": mine, "now": now}) != 1:
             raise taken_first(thread_id)
         return Lease(thread_id, run_id, 1)
@@ -136,6 +150,10 @@ class Store:
                 self._save_rest(tx, lease, transition, now)
 
         self.database.write("commit", save)
+
+    def let_go(self, lease: Lease) -> None:
+        """Forget a run that is no longer driven here: if its end could not be written, others may take it at once."""
+        self._driven.discard(lease.run_id)
 
     def _save_rest(self, tx: Transaction, lease: Lease, transition: Transition, now: Instant) -> None:
         if transition.is_over:
@@ -192,13 +210,24 @@ class Store:
     def load(self, thread_id: str, seq: int | None, logged_at: LoggedAt) -> Stored | None:
         """Read a thread at its head, or at checkpoint `seq`, with what is known of the step that it is in."""
         now = self.clock.now()
-        return self.database.read(lambda tx: read_thread(tx, thread_id, seq, logged_at, now))
+        stored = self.database.read(lambda tx: read_thread(tx, thread_id, seq, logged_at, now))
+        if stored is not None and stored.run is not None and self._is_left_behind(stored.run):
+            stored = stored._replace(run=stored.run._replace(is_orphan=True))
+        return stored
+
+    def _is_left_behind(self, run: RunRow) -> bool:
+        """Whether a run is leased to this very object, which does not drive it: its end could not be written."""
+        return run.worker_id == self._worker.worker_id and run.run_id not in self._driven
 
     def history(
         self, thread_id: str, logged_at: LoggedAt, *, before: int, most: int
     ) -> list[tuple[CheckpointRow, Mapping[str, bytes]]]:
         """Read checkpoints, newest first, each with its large values."""
         return self.database.read(lambda tx: read_history(tx, thread_id, logged_at, before, most))
+
+    def asked(self, thread_id: str) -> tuple[WaitRow, ...]:
+        """Read whatever a thread has ever asked."""
+        return self.database.read(lambda tx: read_waits(tx, thread_id, "read_all_waits"))
 
     def events(self, thread_id: str, *, after: int = 0, most: int = 1000) -> list[EventRow]:
         """Read the log of a thread, oldest first."""
@@ -236,10 +265,15 @@ class Store:
         if self._stopped.is_set():
             return
         self._stopped.set()
-        if self._is_registered and self.blocking:
-            # Without its worker's row, a run that was left in the middle is free for others at once.
-            self.database.write("leave", lambda tx: tx.run("delete_worker", {"worker_id": self._worker.worker_id}))
-        self.database.close()
+        try:
+            if self._is_registered and self.blocking:
+                # Without its worker's row, a run that was left in the middle is free for others at once.
+                self.database.write("leave", lambda tx: tx.run("delete_worker", {"worker_id": self._worker.worker_id}))
+        except StoreError:
+            # A disk that is full or gone must not keep the store open; the lease runs out with this process.
+            pass
+        finally:
+            self.database.close()
 
     def __enter__(self) -> Store:
         """Use the store in a `with` block."""
@@ -274,6 +308,7 @@ def path_of(url: str) -> str:
     """Return the path in a store's URL."""
     if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
         return ":memory:"
+    url = str(url)
     if url.startswith("sqlite:///") and url != "sqlite:///":
         return url.removeprefix("sqlite:///")
     if url.startswith(("postgresql://", "postgres://")):

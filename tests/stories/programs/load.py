@@ -2,8 +2,8 @@
 
     python load.py FOLDER WHO THREADS STEPS
 
-Each thread loops through one node, which books in the store's own transaction, and pauses once in the middle. At the end
-the program prints how many threads finished, and every error that anybody met.
+Each thread loops through one node, which books in the store's own transaction, and pauses once in the middle. At the
+end the program prints how many threads finished, and every error that anybody met.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python racer.py FOLDER WHO
 
 It obeys lines of JSON: `["ask", thread]` starts a thread and lets it wait, `["resume", thread, rendezvous]` answers it,
-`["start", thread, rendezvous]` starts a new one. With a rendezvous the racer stops between reading the thread and taking
-it (its conditional edge is chosen just there), says "at the door", and goes on with the next line, whatever that is: so
-both racers have seen the same waiting thread before either of them takes it.
+`["start", thread, rendezvous]` starts a new one. With a rendezvous the racer stops between reading the thread and
+taking it (its conditional edge is chosen just there), says "at the door", and goes on with the next line, whatever that
+is: so both racers have seen the same waiting thread before either of them takes it.
 """
 
 from __future__ import annotations

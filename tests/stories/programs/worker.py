@@ -2,8 +2,8 @@
 
     python worker.py FOLDER WHO
 
-It obeys lines of JSON: `["start", thread]`, `["go on", thread]`, `["answer", thread]`. Inside the node it says "inside" and
-reads a line, whatever that is, before it goes on; in the end it says how the call ended.
+It obeys lines of JSON: `["start", thread]`, `["go on", thread]`, `["answer", thread]`. Inside the node it says "inside"
+and reads a line, whatever that is, before it goes on; in the end it says how the call ended.
 """
 
 from __future__ import annotations

@@ -207,6 +207,14 @@ WHERE thread_id = :thread_id
 AND consumed = 0
 ORDER BY created_at, wait_id
 
+-- name: read_all_waits
+-- Whatever a thread has ever asked, for those who look back.
+SELECT wait_id, task_id, node, key, kind, status, digest, question, answer, answered_at
+FROM waits
+WHERE thread_id = :thread_id
+AND kind IN ('call', 'return')
+ORDER BY created_at, wait_id
+
 -- name: read_events
 SELECT number, seq, run_id, kind, at, body
 FROM events

@@ -123,7 +123,7 @@ CREATE TABLE waits (
     created_at   BIGINT NOT NULL,
     CHECK ((status = 'answered') = (answered_at IS NOT NULL))
 );
-CREATE INDEX waits_of_step ON waits (thread_id) WHERE consumed = 0;
+CREATE INDEX waits_of_thread ON waits (thread_id, consumed);
 CREATE INDEX waits_by_age ON waits (created_at) WHERE status = 'open';
 CREATE INDEX waits_due ON waits (deadline) WHERE status = 'open' AND deadline IS NOT NULL;
 
