@@ -686,6 +686,16 @@ def test_definitions_that_follow_each_other_too_far_are_refused() -> None:
         json_schema({"$defs": {**chain, "D200": {}}})
 
 
+def test_definitions_that_name_each_other_twice_cost_no_more_than_their_number() -> None:
+    table: dict[str, Any] = {"D50": {"type": "string"}}
+    for number in range(50):
+        table[f"D{number}"] = {"anyOf": [{"$ref": f"#/$defs/D{number + 1}"}, {"$ref": f"#/$defs/D{number + 1}"}]}
+
+    found = problems(5, {"$ref": "#/$defs/D0", "$defs": table})  # there are 2 to the power of 50 ways down
+
+    assert found == ["answer: expected a string, got 5"]
+
+
 def test_problems_takes_nothing_but_a_dict_as_a_schema() -> None:
     with pytest.raises(InterruptError, match="must be a dict, not True"):
         problems(5, True)  # type: ignore[arg-type]

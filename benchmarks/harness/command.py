@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.harness import rivals
 from benchmarks.harness.plan import GROUPS
-from benchmarks.harness.rounds import SCRATCH, Findings, run_group
+from benchmarks.harness.rounds import Findings, run_group
 from benchmarks.harness.table import Entry, entries_of, table_text
 from tools.terminal import Problem, say
 
@@ -41,8 +40,8 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
-    finally:
-        shutil.rmtree(SCRATCH, ignore_errors=True)
+    if asked.quick:
+        machine["quick"] = "only to see that everything runs; these numbers mean little"
     machine["load"] = f"{load_before} before, {load()} after; the more above 1, the less the ratios are worth"
     say("\n" + "\n".join(f"{what}: {value}" for what, value in machine.items()) + "\n\n" + table_text(entries))
     if asked.json is not None:

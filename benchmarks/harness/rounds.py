@@ -52,7 +52,13 @@ class CaseFailed(Exception):
 
 
 def run_group(
-    group: Group, rounds: int, rivals: Path | None, tell: Callable[[str], None], *, quick: bool = False
+    group: Group,
+    rounds: int,
+    rivals: Path | None,
+    tell: Callable[[str], None],
+    *,
+    quick: bool = False,
+    scratch: Path = SCRATCH,
 ) -> Findings:
     """Measure a group. Without the rivals' Python only ours are measured; one that fails is left out from then on."""
     found = Findings()
@@ -64,7 +70,8 @@ def run_group(
             tell(f"{group.name}, round {number + 1}: {subject.name}")
             try:
                 python = str(rivals) if subject.is_rival else sys.executable
-                _add(found, subject, run_case(python, subject, _needed(found, subject), quick=quick))
+                more = _needed(found, subject)
+                _add(found, subject, run_case(python, subject, more, quick=quick, scratch=scratch))
             except CaseFailed as failed:
                 found.problems[subject.name] = str(failed)
     return found
@@ -106,9 +113,9 @@ def run_case(
 
 
 def _environment() -> dict[str, str]:
-    """Return an environment in which no rival sends traces anywhere."""
-    quiet = {"LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false", "PYTHONIOENCODING": "utf-8"}
-    return {**clean_environment(), **quiet}
+    """Return an environment in which Python is as it comes (it caches bytecode), and no rival sends traces anywhere."""
+    usual = {name: value for name, value in clean_environment().items() if not name.startswith("PYTHON")}
+    return {**usual, "LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false", "PYTHONIOENCODING": "utf-8"}
 
 
 def read_metrics(printed: str) -> dict[str, Measured]:

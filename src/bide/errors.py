@@ -38,6 +38,7 @@ not here: it is a `BaseException` (see `bide.engine.context`), so that `except E
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -185,3 +186,11 @@ class StoreFormatError(StoreError):
 
 class StoreUnavailableError(StoreError):
     """The database cannot be opened or written."""
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a hint at the known name that was probably meant, with a space before it; "" when none is near."""
+    from difflib import get_close_matches  # only those who mistype pay for it
+
+    close = get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Annotated, Any, TypedDict
 
@@ -100,7 +101,7 @@ def a_graph(random: Random, world: World, store: Store | None) -> CompiledGraph:
         builder.add_node(plan.name, a_node(plan, world))
     for plan in layers[0]:
         builder.add_edge(START, plan.name)
-    for above, below in zip(layers, layers[1:], strict=False):
+    for above, below in pairwise(layers):
         link(builder, [plan.name for plan in above], [plan.name for plan in below], random)
     guarded = [plan.name for layer in layers for plan in layer if random.random() < 0.15]
     where = random.choice(["interrupt_before", "interrupt_after"])
@@ -146,7 +147,8 @@ def an_answer(graph: CompiledGraph, random: Random) -> Command | None:
     return Command(resume={question.id: answer_to(question.value) for question in some}) if some else None
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("store", ["memory"], indirect=True)
+@pytest.mark.parametrize("seed", range(60))
 def test_graph_run_in_pieces_ends_as_if_run_in_one_go_and_makes_each_effect_once(store: Store, seed: int):
     calm, rough = World(is_interrupted=False), World(is_interrupted=True)
     expected = a_graph(Random(seed), calm, None).invoke({"log": []})["log"]

@@ -331,6 +331,19 @@ async def test_async_task_that_was_not_begun_when_another_failed_is_left_for_lat
     assert graph.get_state(thread()).next == ("bad", "later")
 
 
+async def test_node_that_raises_stop_iteration_has_failed_like_any_other(store: Store):
+    def node(state: Log) -> Log:
+        return {"log": [next(iter([]))]}
+
+    graph = one_node(Log, node, checkpointer=store)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        graph.invoke({"log": []}, thread("sync"))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await graph.ainvoke({"log": []}, thread("async"))
+
+    assert [graph.get_state(thread(name)).next for name in ("sync", "async")] == [("node",), ("node",)]
+
+
 def test_two_failures_are_both_recorded_and_the_first_in_task_order_is_raised(store: Store):
     both = threading.Barrier(2)
 

@@ -153,6 +153,9 @@ def choosing(choice: Any, path_map: Any = None) -> Any:
         ("up", {"down": "other"}, "returned 'up', which its path map does not hold. It holds: 'down'"),
         (Send("nowhere", {}), None, "leads to 'nowhere'"),
         (Send(END, {}), None, "leads to '__end__'"),
+        (5, None, "leads to 5"),
+        ({"a": "dict"}, None, "{'a': 'dict'}"),
+        ({"a": "dict"}, {"down": "other"}, "{'a': 'dict'}"),
     ],
 )
 def test_choice_that_leads_nowhere_is_an_error_and_no_silent_end(choice: Any, path_map: Any, message: str):
@@ -160,9 +163,10 @@ def test_choice_that_leads_nowhere_is_an_error_and_no_silent_end(choice: Any, pa
         choosing(choice, path_map).invoke({"log": []})
 
 
-def test_command_that_goes_nowhere_is_an_error_and_no_silent_end():
-    with pytest.raises(InvalidUpdateError, match="of node 'node' leads to 'nowhere'"):
-        one_node(Log, lambda state: Command(goto="nowhere")).invoke({"log": []})
+@pytest.mark.parametrize("nowhere", ["nowhere", 5, {"a": "dict"}])
+def test_command_that_goes_nowhere_is_an_error_and_no_silent_end(nowhere: Any):
+    with pytest.raises(InvalidUpdateError, match="of node 'node' leads to"):
+        one_node(Log, lambda state: Command(goto=nowhere)).invoke({"log": []})
 
 
 @pytest.mark.parametrize("command", [Command(resume="x"), Command(graph=Command.PARENT, goto="x")])

@@ -12,12 +12,13 @@ from typing import Any, TypedDict
 import pytest
 
 import bide.store.store
-from bide import START, CompiledGraph, StateGraph, Store
+from bide import START, CompiledGraph, StateGraph, Store, step
 from bide.errors import LeaseLostError, StoreError, ThreadBusyError
 from bide.store.rows import Lease, Transition
 from bide.store.sqlite import SqliteDatabase
 from bide.store.workers import LEASE, is_gone, this_host, this_worker
 from bide.types import RunStatus
+from tests.threads import in_a_row
 
 NOW = 1_700_000_000_000
 PATIENCE_SECONDS = 30
@@ -167,6 +168,42 @@ def test_node_whose_run_was_taken_over_ends_with_a_lost_lease_and_writes_nothing
         raise_the_epoch(store)
         seen.append(contents(store))
         return {"done": True}
+
+    with pytest.raises(LeaseLostError, match="Nothing was written"):
+        one_node(store, node).invoke({"done": False}, CONFIG)
+
+    assert contents(store) == seen[0]
+
+
+def test_step_in_the_middle_of_a_run_that_was_taken_over_is_not_written_and_the_next_node_is_not_run(store):
+    seen: list[list[str]] = []
+    ran: list[str] = []
+
+    def first(state: State) -> dict[str, Any]:
+        raise_the_epoch(store)
+        seen.append(contents(store))
+        return {"done": True}
+
+    graph = in_a_row(State, {"first": first, "second": lambda state: ran.append("second")}, checkpointer=store)
+    with pytest.raises(LeaseLostError, match="Nothing was written"):
+        graph.invoke({"done": False}, CONFIG)
+
+    assert contents(store) == seen[0]
+    assert ran == []
+
+
+@pytest.mark.parametrize("effect", ["idempotent", "once", "tx"])
+def test_step_of_a_node_whose_run_was_taken_over_is_not_journaled(store, effect):
+    seen: list[list[str]] = []
+
+    def book(*connection: Any) -> None:
+        for each in connection:
+            each.execute("CREATE TABLE bookings (what TEXT)")
+
+    def node(state: State) -> None:
+        raise_the_epoch(store)
+        seen.append(contents(store))
+        step(book, effect=effect)
 
     with pytest.raises(LeaseLostError, match="Nothing was written"):
         one_node(store, node).invoke({"done": False}, CONFIG)

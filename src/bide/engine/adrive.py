@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import Any, TypeVar
 
 from bide.engine.context import RunContext, TaskContext, entering, leaving
-from bide.engine.drive import MOST_THREADS, Saver, save
+from bide.engine.drive import Saver, save, thread_pool
 from bide.engine.spec import GraphSpec
 from bide.engine.values import CUSTOM, Assignment, Emit, Join, Outcome, Start
 from bide.engine.work import Action, Story, work
@@ -170,7 +170,7 @@ class AsyncCrew:
 
     async def _in_thread(self, action: Action) -> Any:
         if self.pool is None:
-            self.pool = ThreadPoolExecutor(self.most or MOST_THREADS, thread_name_prefix="bide-task")
+            self.pool = thread_pool(self.most)
         call = copy_context().run
         return await asyncio.get_running_loop().run_in_executor(self.pool, lambda: _guarded(call, action))
 

@@ -7,15 +7,17 @@ decide nothing: what happens, and in which order, is told by `flow` and `work`, 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bide.engine.context import RunContext, TaskContext, entering, leaving
 from bide.engine.spec import GraphSpec
 from bide.engine.values import CUSTOM, Assignment, Begun, Emit, Join, Outcome, Start
 from bide.engine.work import Story, work
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 E = TypeVar("E")
 
@@ -100,7 +102,7 @@ class Crew:
             return
         self.has_failed = False
         if self.pool is None:
-            self.pool = ThreadPoolExecutor(self.most or MOST_THREADS, thread_name_prefix="bide-task")
+            self.pool = thread_pool(self.most)
         for assignment in assignments:
             self.pool.submit(copy_context().run, self._work, assignment)
 
@@ -140,6 +142,13 @@ class Crew:
         """Let go of the threads; those in the middle of a node finish by themselves."""
         if self.pool is not None:
             self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def thread_pool(most: int | None) -> ThreadPoolExecutor:
+    """Make the threads for several tasks at once."""
+    from concurrent.futures import ThreadPoolExecutor  # brings logging along: a tenth of `import bide`, for some runs
+
+    return ThreadPoolExecutor(most or MOST_THREADS, thread_name_prefix="bide-task")
 
 
 def perform(story: Story, context: TaskContext) -> Outcome:

@@ -6,7 +6,6 @@ A generator that yields the calls to make, so that one telling serves sync and a
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from bide.engine.apply import seen_after
@@ -15,7 +14,7 @@ from bide.engine.context import Pause, TaskContext
 from bide.engine.plan import Place, question_id
 from bide.engine.spec import Branch, Call, GraphSpec, NodeSpec
 from bide.engine.values import Outcome, Question
-from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError
+from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError, did_you_mean
 from bide.shape import json_schema
 from bide.types import END, START, UNSET, Command, Interrupt, Overwrite, Send
 
@@ -198,8 +197,7 @@ def check_keys(spec: GraphSpec, pairs: Mapping[str, Any], who: str) -> None:
     """Refuse keys that the state does not have, and name the one that was probably meant."""
     if not pairs.keys() <= spec.state_keys:
         unknown = [key for key in pairs if key not in spec.state_keys]
-        close = get_close_matches(str(unknown[0]), spec.state_keys, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(unknown[0], spec.state_keys)
         raise InvalidUpdateError(
             f"{who} state key {unknown[0]!r}, which the state does not have.{hint} "
             f"Known keys: {', '.join(sorted(spec.state_keys))}. Add it to the state's schema, or leave it out."

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, TypedDict, get_args
 
 from bide.engine.opening import Request
-from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError
+from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError, did_you_mean
 from bide.graph.validate import static_nodes
 from bide.types import Command, Durability, OnPaused, StreamMode
 
@@ -80,8 +79,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Refuse an option that nobody reads: a typo must not change what a call does."""
     for name in options:
         if name not in Options.__annotations__:
-            close = get_close_matches(name, Options.__annotations__, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(name, Options.__annotations__)
             raise InvalidUpdateError(
                 f"There is no option {name!r}.{hint} Known options: {', '.join(Options.__annotations__)}."
             )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from bide.errors import GraphError
+from bide.errors import GraphError, did_you_mean
 from bide.types import END, START
 
 if TYPE_CHECKING:
@@ -81,6 +80,5 @@ def _check_target(graph: StateGraph, target: str, text: str) -> None:
 
 
 def _hint(name: str, graph: StateGraph) -> str:
-    close = get_close_matches(str(name), graph.nodes, n=1)
-    meant = f" Did you mean {close[0]!r}?" if close else f" Add it: graph.add_node({name!r}, function)."
+    meant = did_you_mean(name, graph.nodes) or f" Add it: graph.add_node({name!r}, function)."
     return f"{meant} Known nodes: {', '.join(map(repr, graph.nodes))}."

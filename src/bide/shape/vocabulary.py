@@ -197,8 +197,6 @@ _ARGUMENTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def _refuse_endless_references(root: Schema) -> None:
     """Refuse a definition that asks for itself of the very same value: checking it would never end."""
     finished: set[str] = set()
-    for reference in _references_to_same_value(root):
-        _follow(root, reference, trail=(), finished=finished)
     for table in ("$defs", "definitions"):
         for name in root.get(table, {}):
             escaped = name.replace("~", "~0").replace("/", "~1").replace("%", "%25")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from functools import cache
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ def this_worker(now: Instant) -> Worker:
 @cache
 def this_host() -> str:
     """Name this machine and this space of process ids: in a container, pid 7 is not the host's pid 7."""
-    return f"{socket.gethostname()}|{_read('/proc/sys/kernel/random/boot_id')}|{_link('/proc/self/ns/pid')}"
+    return f"{os.uname().nodename}|{_read('/proc/sys/kernel/random/boot_id')}|{_link('/proc/self/ns/pid')}"
 
 
 def is_gone(host: str, pid: int, started: str, lease_until: Instant, now: Instant) -> bool:

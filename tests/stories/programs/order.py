@@ -182,8 +182,8 @@ def take_next_leg(graph: CompiledGraph) -> dict[str, Any] | None:
     return None
 
 
-def main(folder: Path, durability: str = "sync") -> None:
-    # Every leg opens the store anew: days may lie between a question and its answer.
+def drive(folder: Path, durability: str = "sync") -> dict[str, Any]:
+    """Take leg after leg until the order is done. Every leg opens the store anew: days may lie between two of them."""
     state = None
     while state is None:
         database = WatchedDatabase(str(folder / "bide.db"))
@@ -191,8 +191,8 @@ def main(folder: Path, durability: str = "sync") -> None:
         state = take_next_leg(graph)
         assert graph.store is not None
         graph.store.close()
-    print(json.dumps(state))
+    return state
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    print(json.dumps(drive(Path(sys.argv[1]), *sys.argv[2:])))
