@@ -89,7 +89,8 @@ class Command:
     @property
     def targets(self) -> tuple[str | Send, ...]:
         """The places in `goto`, always as a tuple."""
-        return (self.goto,) if isinstance(self.goto, str | Send) else tuple(self.goto)
+        several = isinstance(self.goto, (list, tuple, set))
+        return tuple(self.goto) if several else (self.goto,)  # type: ignore[arg-type, return-value]
 
 
 class RunStatus(StrEnum):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from bide import CompiledGraph, MemorySaver, Store, interrupt
+from bide import Command, CompiledGraph, MemorySaver, Store, interrupt
 from bide.errors import GraphChanged, LeaseLostError, ThreadBusyError, UnknownCheckpointError
 from tests.threads import in_a_row, one_node, thread
 
@@ -139,3 +139,17 @@ def test_graphs_of_one_store_may_read_each_others_threads_by_id():
         abc(store).invoke({"log": []}, thread())
 
         assert abc(store, name="other").get_state(thread()).values == {"log": ["a", "b", "c"]}
+
+
+# ── A graph that gets its store later ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.requirement("S3-06")
+def test_store_may_be_attached_after_compiling(store: Store):
+    graph = one_node(Log, lambda state: {"log": [interrupt("ready?")]})
+
+    graph.checkpointer = store
+    paused = graph.invoke({"log": []}, thread())
+
+    assert paused.interrupt_value == "ready?"
+    assert graph.invoke(Command(resume="yes"), thread())["log"] == ["yes"]

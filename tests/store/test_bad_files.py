@@ -106,8 +106,8 @@ def test_file_that_was_cut_short_is_refused_and_comes_back_with_its_backup(kept,
     kept.check()
 
 
-def test_log_with_a_half_written_end_holds_everything_that_was_acknowledged(path):
-    """A power cut in the middle of a write leaves such an end; what was committed before it is whole."""
+def write_and_die(path: Path) -> Path:
+    """Write the threads in a process that is killed before it can close its store; return the log that it leaves."""
     program = (
         "import sys; from pathlib import Path; from tests.store.conftest import Kept; Kept(Path(sys.argv[1])).write()"
     )
@@ -117,14 +117,37 @@ def test_log_with_a_half_written_end_holds_everything_that_was_acknowledged(path
         cwd=ROOT,
         check=False,
     )
+    assert killed.returncode == -signal.SIGKILL
     log = Path(f"{path}-wal")
-    committed = log.stat().st_size
+    assert log.stat().st_size > 0
+    return log
+
+
+def test_log_with_a_half_written_end_holds_everything_that_was_acknowledged(path):
+    """A power cut in the middle of a write leaves such an end; what was committed before it is whole."""
+    log = write_and_die(path)
+
     with log.open("ab") as torn:
         torn.write(os.urandom(5000))
 
-    assert killed.returncode == -signal.SIGKILL
-    assert committed > 0
     Kept(path).check()
+
+
+@pytest.mark.parametrize("share", [0.95, 0.9, 0.5, 0.1])
+def test_file_that_was_cut_short_beside_a_log_is_refused_before_anything_is_added_to_it(kept, path, share):
+    """Pages that the file lacks may be in the log, after a crash in a checkpoint; here they are in neither."""
+    with Store.open(kept.url) as store:
+        for name in ("finished", "waiting"):
+            store.delete_thread(name)
+    write_and_die(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+
+    with pytest.raises(StoreFormatError, match="backup"):
+        Store.open(kept.url)
+
+    path.write_bytes(whole)
+    kept.check()
 
 
 def test_database_of_a_newer_version_is_refused_and_left_as_it_was(kept, path):

@@ -11,9 +11,10 @@ from typing import TypedDict
 
 import pytest
 
-from bide import CompiledGraph, Store, interrupt
+from bide import Store, interrupt
 from bide.errors import AlreadyAnsweredError, ConflictError, ThreadBusyError
-from bide.store.rows import CheckpointRow, Stored, Taking
+from bide.store.rows import CheckpointRow, Stored, Taking, Transition
+from bide.types import RunStatus
 from tests.threads import one_node, thread
 
 
@@ -27,11 +28,9 @@ def store(request: pytest.FixtureRequest, path: Path) -> Iterator[Store]:
         yield store
 
 
-def asking(store: Store) -> CompiledGraph:
-    """A graph whose threads wait."""
-    graph = one_node(State, lambda state: {"x": interrupt("?")}, checkpointer=store)
-    graph.invoke({"x": 1}, thread("waiting"))
-    return graph
+def asking(store: Store) -> None:
+    """Make a thread that waits."""
+    one_node(State, lambda state: {"x": interrupt("?")}, checkpointer=store).invoke({"x": 1}, thread("waiting"))
 
 
 def read(store: Store, name: str) -> Stored:
@@ -76,16 +75,27 @@ def test_run_that_was_taken_since_it_was_read_is_refused(store):
 
 
 def test_run_that_was_taken_and_waits_again_is_another_epoch(store):
-    graph = asking(store)
+    asking(store)
     stored = read(store, "waiting")
-    store.let_go(store.begin(taking("waiting", stored))[1])
-    graph.invoke(None, thread("waiting"))
+    _, lease = store.begin(taking("waiting", stored))
+    store.commit(lease, Transition(stored.head, status=RunStatus.WAITING))
     again = read(store, "waiting")
 
     assert stored.run is not None
     assert again.run is not None
     assert (again.run.run_id, again.run.status) == (stored.run.run_id, stored.run.status)
     check_refused_whole(store, taking("waiting", stored), ThreadBusyError)
+
+
+@pytest.mark.parametrize("status", [RunStatus.DONE, RunStatus.FAILED, RunStatus.WAITING])
+def test_run_that_was_ended_by_its_owner_since_it_was_read_is_not_revived(store, status):
+    """Its worker was believed dead, and only late."""
+    asking(store)
+    _, lease = store.begin(taking("waiting", read(store, "waiting")))
+    under_way = read(store, "waiting")
+    store.commit(lease, Transition(under_way.head, status=status))
+
+    check_refused_whole(store, taking("waiting", under_way), ThreadBusyError)
 
 
 def test_question_that_was_answered_since_it_was_read_takes_the_claim_back_too(store):

@@ -5,7 +5,7 @@ A generator that yields the calls to make, so that one telling serves sync and a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bide.engine.apply import seen_after
@@ -223,7 +223,7 @@ def _destinations(spec: GraphSpec, node: NodeSpec, branch: Branch, chosen: Any) 
     for choice in choices:
         if isinstance(choice, Send):
             places.append(choice)
-        elif choice in branch.destinations:
+        elif isinstance(choice, Hashable) and choice in branch.destinations:
             places.append(branch.destinations[choice])
         else:
             known = ", ".join(repr(key) for key in branch.destinations)
@@ -237,6 +237,10 @@ def checked_places(spec: GraphSpec, places: Sequence[Any], where: str) -> list[P
     """Refuse destinations that are no nodes: a typo must not end a run in silence."""
     for place in places:
         name = place.node if isinstance(place, Send) else place
+        if not isinstance(name, str):
+            raise InvalidUpdateError(
+                f"{where} leads to {place!r} ({type(place).__name__}). Give a node's name, a Send, or a list of them."
+            )
         if name not in spec.nodes and (name != END or isinstance(place, Send)):
             known = ", ".join(repr(known) for known in spec.nodes)
             raise InvalidUpdateError(f"{where} leads to {name!r}, which is no node. Known nodes: {known}, and END.")

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar, Unpack
 
-from bide.clock import Clock, SystemClock, uuid7
+from bide.clock import SystemClock, uuid7
 from bide.codec import Codec, Registry
 from bide.engine.context import RunContext
 from bide.engine.drive import Crew, run
@@ -57,13 +57,24 @@ class _Session(NamedTuple):
         return {"most": self.most, "is_live": self.is_live}
 
 
+def open_store(store: Store | str | None) -> Store | None:
+    """Return a store, opened by its URL if need be; None stays None, and anything else is a mistake."""
+    if isinstance(store, str):
+        return Store.open(store)
+    if store is not None and not isinstance(store, Store):
+        raise GraphError(
+            f"checkpointer={store!r} is no store: give a Store, MemorySaver(), or a URL as 'sqlite:///bide.db'."
+        )
+    return store
+
+
 class CompiledGraph:
     """A graph that runs: `invoke`, `stream`, `get_state`, `update_state`, and the same with an `a` in front."""
 
     def __init__(
         self,
         spec: GraphSpec,
-        store: Store | None,
+        store: Store | str | None,
         types: Registry,
         *,
         before: frozenset[str] = frozenset(),
@@ -75,13 +86,12 @@ class CompiledGraph:
         check_choice("durability", durability, Durability)
         self.spec = spec
         self.name = spec.name
-        self.store = store
+        self.checkpointer = store
         self.before = before
         self.after = after
         self.on_paused = on_paused
         self.durability = durability
         self._codec = Codec(types)
-        self._clock: Clock = store.clock if store is not None else SystemClock()
         self._async_nodes = tuple(
             node.name
             for node in (*spec.nodes.values(), spec.start)
@@ -90,8 +100,13 @@ class CompiledGraph:
 
     @property
     def checkpointer(self) -> Store | None:
-        """The store of this graph, under the name that LangGraph gives it."""
+        """The store of this graph, under the name that LangGraph gives it; may be set after compiling."""
         return self.store
+
+    @checkpointer.setter
+    def checkpointer(self, store: Store | str | None) -> None:
+        self.store = open_store(store)
+        self._clock = self.store.clock if self.store is not None else SystemClock()
 
     # ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────
 

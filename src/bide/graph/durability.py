@@ -7,7 +7,7 @@ between.
 from __future__ import annotations
 
 from queue import Queue
-from threading import Thread
+from threading import Lock, Thread
 
 from bide.store import Store
 from bide.store.rows import JournalRow, Lease, Transition
@@ -25,6 +25,7 @@ class Writer:
         self.mode = mode
         self._queue: Queue[tuple[Lease, Transition] | None] | None = None
         self._problem: Exception | None = None
+        self._flushing = Lock()
         self._held: Transition | None = None
         self._results: tuple[JournalRow, ...] = ()
 
@@ -58,13 +59,16 @@ class Writer:
             self.store.commit(lease, Transition(0, journal=rows))
 
     def flush(self, lease: Lease) -> None:
-        """Make everything so far durable."""
-        self._write_held(lease)
-        if self._queue is not None:
-            self._queue.join()
+        """Make everything so far durable. What could not be written is told each time: nothing may follow it."""
+        if self.mode == "sync":
+            return
+        # Tasks in several threads come here at once; none may go on before the state that it builds on is written.
+        with self._flushing:
+            self._write_held(lease)
+            if self._queue is not None:
+                self._queue.join()
         if self._problem is not None:
-            problem, self._problem = self._problem, None
-            raise problem
+            raise self._problem
 
     # ── async ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

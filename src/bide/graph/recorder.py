@@ -88,6 +88,9 @@ class Recorder:
         change = Transition(0, status=RunStatus.CANCELLED, error=told(reason), events=(event,))
         try:
             self._writer.flush(lease)
+        except BideError as problem:
+            reason.add_note(f"What came before could not be saved: {problem}")
+        try:
             self.store.commit(lease, change)
         except BideError as problem:
             reason.add_note(f"The run could not be marked as cancelled: {problem}")

@@ -173,16 +173,12 @@ class StateGraph:
         and cannot pause.
         """
         check_graph(self)
-        store = Store.open(checkpointer) if isinstance(checkpointer, str) else checkpointer
-        if store is not None and not isinstance(store, Store):
-            raise GraphError(
-                f"compile(checkpointer={checkpointer!r}): give a Store, MemorySaver(), or a URL as 'sqlite:///bide.db'."
-            )
-        before = check_static(self, interrupt_before, "interrupt_before", has_store=store is not None)
-        after = check_static(self, interrupt_after, "interrupt_after", has_store=store is not None)
+        has_store = checkpointer is not None
+        before = check_static(self, interrupt_before, "interrupt_before", has_store=has_store)
+        after = check_static(self, interrupt_after, "interrupt_after", has_store=has_store)
         return CompiledGraph(
             build_spec(self, name),
-            store,
+            checkpointer,
             self.types,
             before=before,
             after=after,

@@ -352,8 +352,8 @@ def check_header(path: str) -> None:
         return
     except OSError as problem:
         raise StoreUnavailableError(
-            f"{path!r} cannot be opened for reading and writing: {problem.strerror}. It must be a file that this "
-            f"user may write; check its permissions, or choose another path."
+            f"{path!r} cannot be opened for reading and writing: {problem.strerror}. It must be a file that is "
+            f"writable by this user; check its permissions, or choose another path."
         ) from problem
     if not header:
         return
