@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from case import Settings, metric, report, settings, timing, took
-from loop import REPEATS, ROUNDS, graph_of
+from case import Settings, metric, report, settings
+from loop import REPEATS, STOPWATCH, graph_of, rounds_of
 
 from bide import END, START, MemorySaver, StateGraph, Store
 
@@ -43,7 +43,7 @@ def bytes_per_step(asked: Settings, thread_id: str, steps: int) -> float:
 
 def main() -> None:
     asked = settings()
-    rounds = asked.amount(ROUNDS, 4)
+    rounds = rounds_of(asked)
     store = open_store(asked)
     graph = graph_of(StateGraph, START, END).compile(checkpointer=store, durability="sync")
 
@@ -52,8 +52,9 @@ def main() -> None:
         done = graph.invoke({"n": 0, "limit": rounds, "text": ""}, config)
         assert done["n"] == rounds, done
 
-    samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
-    metrics = timing("step", "µs", samples, per=3 * rounds)
+    for number in range(asked.amount(REPEATS, 1)):
+        STOPWATCH.time(lambda number=number: run(number))
+    metrics = STOPWATCH.metrics()
     if store is not None:
         store.close()
     if asked.store == "sqlite":

@@ -10,13 +10,14 @@ from typing import Any
 
 from burr.core import Application, ApplicationBuilder, State, action, when
 from burr.core.persistence import InMemoryPersister, SQLitePersister
-from case import Settings, report, settings, timing, took
-from loop import REPEATS, ROUNDS, is_over
+from case import Settings, report, settings
+from loop import REPEATS, STOPWATCH, is_over, rounds_of
 
 
 @action(reads=["n", "limit"], writes=["n", "over"])
 def count(state: State) -> State:
     n = state["n"] + 1
+    STOPWATCH.passed(n)
     return state.update(n=n, over=is_over({"n": n, "limit": state["limit"], "text": ""}))
 
 
@@ -63,14 +64,13 @@ def build(persister: Any, number: int, rounds: int) -> Application:
 
 def main() -> None:
     asked = settings()
-    rounds = asked.amount(ROUNDS, 4)
+    rounds = rounds_of(asked)
     persister = open_persister(asked)
-    samples = []
     for number in range(asked.amount(REPEATS, 1)):
         application = build(persister, number, rounds)
-        samples.append(took(lambda application=application: application.run(halt_before=["end"])))
+        STOPWATCH.time(lambda application=application: application.run(halt_before=["end"]))
         assert application.state["n"] == rounds, application.state
-    report(**timing("step", "µs", samples, per=3 * rounds))
+    report(**STOPWATCH.metrics())
 
 
 if __name__ == "__main__":

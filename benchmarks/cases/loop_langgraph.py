@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from case import Settings, report, settings, timing, took
+from case import Settings, report, settings
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
-from loop import REPEATS, ROUNDS, graph_of
+from loop import REPEATS, STOPWATCH, graph_of, rounds_of
 
 
 def open_saver(asked: Settings) -> Any:
@@ -26,7 +26,7 @@ def open_saver(asked: Settings) -> Any:
 
 def main() -> None:
     asked = settings()
-    rounds = asked.amount(ROUNDS, 4)
+    rounds = rounds_of(asked)
     saver = open_saver(asked)
     graph = graph_of(StateGraph, START, END).compile(checkpointer=saver)
     options = {} if saver is None else {"durability": "sync"}
@@ -36,8 +36,9 @@ def main() -> None:
         done = graph.invoke({"n": 0, "limit": rounds, "text": ""}, config, **options)
         assert done["n"] == rounds, done
 
-    samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
-    report(**timing("step", "µs", samples, per=3 * rounds))
+    for number in range(asked.amount(REPEATS, 1)):
+        STOPWATCH.time(lambda number=number: run(number))
+    report(**STOPWATCH.metrics())
 
 
 if __name__ == "__main__":

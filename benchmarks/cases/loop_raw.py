@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 
-from case import report, settings, timing, took
-from loop import REPEATS, ROUNDS
+from case import report, settings
+from loop import REPEATS, STOPWATCH, rounds_of
 
 
 def main() -> None:
     asked = settings()
-    steps = 3 * asked.amount(ROUNDS, 4)
+    rounds = rounds_of(asked)
     body = os.urandom(asked.row_bytes)
     connection = sqlite3.connect(asked.database, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -19,14 +19,17 @@ def main() -> None:
     connection.execute("CREATE TABLE step (id INTEGER PRIMARY KEY, body BLOB NOT NULL)")
 
     def run() -> None:
-        for _ in range(steps):
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("INSERT INTO step (body) VALUES (?)", (body,))
-            connection.execute("COMMIT")
+        for number in range(1, rounds + 1):
+            STOPWATCH.passed(number)
+            for _ in range(3):
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("INSERT INTO step (body) VALUES (?)", (body,))
+                connection.execute("COMMIT")
 
-    samples = [took(run) for _ in range(asked.amount(REPEATS, 1))]
+    for _ in range(asked.amount(REPEATS, 1)):
+        STOPWATCH.time(run)
     connection.close()
-    report(**timing("step", "µs", samples, per=steps))
+    report(**STOPWATCH.metrics())
 
 
 if __name__ == "__main__":

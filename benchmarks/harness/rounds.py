@@ -38,6 +38,11 @@ class Measured:
         """The sample in the middle."""
         return median(self.samples)
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the machine was so busy that the least sample may be luck."""
+        return self.usual > 2 * self.best
+
 
 @dataclass
 class Findings:

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.harness.plan import Budget, Group, Line
 from benchmarks.harness.rounds import Findings, Measured
 
+DOUBT = "?"
 HEADINGS = ("what", "ours", "beside", "theirs", "ratio", "of CPU", "budget", "verdict")
 
 
@@ -71,7 +72,7 @@ def _entry(group: Group, line: Line, found: Findings) -> Entry:
         rival_usual=None if theirs is None else theirs.usual,
         ratio=ratio,
         cpu_ratio=_ratio(*_pair(line, f"{line.metric}_cpu", found)),
-        budgets=tuple((budget.text, verdict(budget, ours, ratio)) for budget in line.budgets),
+        budgets=tuple((budget.text, verdict(budget, ours, theirs)) for budget in line.budgets),
         problem="; ".join(problems),
     )
 
@@ -85,14 +86,19 @@ def _ratio(ours: Measured | None, theirs: Measured | None) -> float | None:
     return None if ours is None or theirs is None or theirs.best <= 0 else ours.best / theirs.best
 
 
-def verdict(budget: Budget, ours: Measured | None, ratio: float | None) -> str:
-    """Say whether a budget is kept; one whose work is still to come is not called missed."""
-    value = ratio if not budget.unit else (None if ours is None else ours.best)
+def verdict(budget: Budget, ours: Measured | None, theirs: Measured | None) -> str:
+    """Say whether a budget is kept; one whose work is still to come is not called missed.
+
+    A question mark says that the samples are too far apart for either word to be worth much.
+    """
+    value = _ratio(ours, theirs) if not budget.unit else (None if ours is None else ours.best)
     if value is None:
         return "not measured"
+    asked = (ours,) if budget.unit else (ours, theirs)
+    doubt = DOUBT if any(measured is not None and measured.is_noisy for measured in asked) else ""
     if value <= budget.most:
-        return "met"
-    return "later" if budget.is_later else "missed"
+        return "met" + doubt
+    return ("later" if budget.is_later else "missed") + doubt
 
 
 def amount(best: float | None, usual: float | None, unit: str) -> str:
@@ -122,6 +128,8 @@ def table_text(entries: Sequence[Entry]) -> str:
     rows = [HEADINGS, *(entry.cells() for entry in entries)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
     lines = [_row(row, widths) for row in rows]
+    if any(verdict.endswith(DOUBT) for entry in entries for _, verdict in entry.budgets):
+        lines.append("\n? The median is more than twice the least sample: measure again on a quieter machine.")
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
 

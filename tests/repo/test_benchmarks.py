@@ -92,7 +92,8 @@ def test_subjects_take_turns_and_what_one_measured_is_given_to_the_next(tmp_path
 
     ours, raw = "Bide, SQLite", "one row, one commit"
     assert told == [f"sqlite, round {number}: {name}" for number in (1, 2) for name in (ours, raw)]
-    assert len(found.metrics[ours]["step"].samples) == len(found.metrics[raw]["step"].samples) == 2
+    laps = {name: len(found.metrics[name]["step"].samples) for name in (ours, raw)}
+    assert laps == {ours: 4, raw: 4}, "two laps in each round"
     assert not found.problems
 
 
@@ -124,6 +125,12 @@ def test_least_sample_counts_and_the_median_is_shown_behind_it():
 
 def test_budget_that_is_not_kept_is_called_missed():
     assert cells_of([30.0], [20.0])[4:] == ("1.50 ×", "", PROMISED, "missed, missed, missed")
+
+
+def test_verdict_on_samples_that_are_far_apart_carries_a_question_mark():
+    assert cells_of([2.0, 5.0], [25.0, 25.0])[-1] == "met, met, met"
+    assert cells_of([2.0, 9.0], [25.0, 25.0])[-1] == "met?, met?, met?"
+    assert cells_of([20.0, 20.0], [10.0, 99.0])[-1] == "missed?, missed?, missed"
 
 
 def test_budget_without_a_rival_to_compare_with_is_not_called_met():

@@ -64,12 +64,17 @@ class Kept:
         self.url = f"sqlite:///{path}"
 
     def write(self) -> Kept:
+        self.finish("finished")
+        with Store.open(self.url) as store:
+            self.graph(store).invoke({"text": self.text}, thread("waiting"))
+        return self
+
+    def finish(self, name: str) -> None:
+        """Run a thread from its beginning to its end."""
         with Store.open(self.url) as store:
             graph = self.graph(store)
-            graph.invoke({"text": self.text}, thread("finished"))
-            graph.invoke(Command(resume="Ada"), thread("finished"))
-            graph.invoke({"text": self.text}, thread("waiting"))
-        return self
+            graph.invoke({"text": self.text}, thread(name))
+            graph.invoke(Command(resume="Ada"), thread(name))
 
     @staticmethod
     def graph(store: Store) -> CompiledGraph:

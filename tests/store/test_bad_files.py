@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 
 from bide import START, StateGraph, Store
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
+from bide.store.gate import Gate
 from bide.store.sqlite import APPLICATION_ID
 from tests.store.conftest import Kept
 from tests.threads import thread
@@ -106,40 +108,37 @@ def test_file_that_was_cut_short_is_refused_and_comes_back_with_its_backup(kept,
     kept.check()
 
 
-def write_and_die(path: Path) -> Path:
-    """Write the threads in a process that is killed before it can close its store; return the log that it leaves."""
-    program = (
-        "import sys; from pathlib import Path; from tests.store.conftest import Kept; Kept(Path(sys.argv[1])).write()"
-    )
+def die_with_a_log(kept: Kept) -> Path:
+    """Run one more thread in a process that is killed before it can close its store; return the log that it leaves."""
+    program = "import sys; from pathlib import Path; from tests.store.conftest import Kept; "
     killed = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
+        [sys.executable, "-c", program + "Kept(Path(sys.argv[1])).finish('more')", str(kept.path)],
         env={**os.environ, "BIDE_FAILPOINT": "leave:begun"},
         cwd=ROOT,
         check=False,
     )
+    log = Path(f"{kept.path}-wal")
     assert killed.returncode == -signal.SIGKILL
-    log = Path(f"{path}-wal")
     assert log.stat().st_size > 0
     return log
 
 
-def test_log_with_a_half_written_end_holds_everything_that_was_acknowledged(path):
+def test_log_with_a_half_written_end_holds_everything_that_was_acknowledged(kept):
     """A power cut in the middle of a write leaves such an end; what was committed before it is whole."""
-    log = write_and_die(path)
+    log = die_with_a_log(kept)
 
     with log.open("ab") as torn:
         torn.write(os.urandom(5000))
 
-    Kept(path).check()
+    with Store.open(kept.url) as store:
+        assert kept.graph(store).get_state(thread("more")).values["signed_by"] == "Ada"
+    kept.check()
 
 
 @pytest.mark.parametrize("share", [0.95, 0.9, 0.5, 0.1])
 def test_file_that_was_cut_short_beside_a_log_is_refused_before_anything_is_added_to_it(kept, path, share):
-    """Pages that the file lacks may be in the log, after a crash in a checkpoint; here they are in neither."""
-    with Store.open(kept.url) as store:
-        for name in ("finished", "waiting"):
-            store.delete_thread(name)
-    write_and_die(path)
+    """Pages that the file lacks may be in the log, after a crash in a checkpoint; here some are in neither."""
+    die_with_a_log(kept)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
 
@@ -147,6 +146,21 @@ def test_file_that_was_cut_short_beside_a_log_is_refused_before_anything_is_adde
         Store.open(kept.url)
 
     path.write_bytes(whole)
+    kept.check()
+
+
+def test_file_is_not_judged_while_another_process_is_in_the_middle_of_writing_it(kept, path):
+    """Who closes a store copies its log into the file. Seen in the middle of that, a sound file looks cut short."""
+    whole = path.read_bytes()
+    with ThreadPoolExecutor(1) as pool:
+        with Gate(f"{path}-lock"):
+            path.write_bytes(whole[: len(whole) // 2])
+            opening = pool.submit(Store.open, kept.url)
+            with pytest.raises(TimeoutError):
+                opening.result(timeout=0.2)
+            path.write_bytes(whole)
+        opening.result().close()
+
     kept.check()
 
 

@@ -312,3 +312,33 @@ def test_run_is_held_from_the_moment_it_is_committed_even_against_the_same_proce
 
     assert len(refusals) == 1
     assert runs == ["ran"]
+
+
+def test_worker_that_holds_nothing_is_forgotten_after_a_day(path, clock):
+    long_gone = {"worker_id": "long gone", "host": "elsewhere", "pid": 1, "started": "", "lease_until": clock.now()}
+    with Store(SqliteDatabase(str(path)), clock) as store:
+        store.database.write("plant", lambda tx: tx.run("insert_worker", long_gone))
+    clock.advance(25 * 3600 * 1000)
+
+    with Store(SqliteDatabase(str(path)), clock) as store:
+        one_node(store, lambda state: {"done": True}).invoke({}, CONFIG)
+        known = workers_of(store)
+
+    assert [pid for _, pid, _ in known] == [os.getpid()]
+
+
+def test_store_carried_through_a_fork_is_refused_in_the_child(path):
+    with Store.open(f"sqlite:///{path}") as store:
+        graph = one_node(store, lambda state: {"done": True})
+        child = os.fork()
+        if child == 0:
+            try:
+                graph.invoke({}, CONFIG)
+            except StoreError as refusal:
+                os._exit(7 if "open the store in the child" in str(refusal) else 8)
+            os._exit(9)
+
+        _, status = os.waitpid(child, 0)
+
+        assert os.waitstatus_to_exitcode(status) == 7
+        assert graph.invoke({}, CONFIG)["done"]

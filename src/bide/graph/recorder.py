@@ -21,7 +21,7 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.errors import BideError, UnknownCheckpointError
+from bide.errors import UnknownCheckpointError
 from bide.graph.door import Reference
 from bide.graph.durability import Writer
 from bide.graph.pages import Pages, told
@@ -88,11 +88,11 @@ class Recorder:
         change = Transition(0, status=RunStatus.CANCELLED, error=told(reason), events=(event,))
         try:
             self._writer.flush(lease)
-        except BideError as problem:
+        except Exception as problem:  # noqa: BLE001 — the reason is the one to tell; this goes along with it
             reason.add_note(f"What came before could not be saved: {problem}")
         try:
             self.store.commit(lease, change)
-        except BideError as problem:
+        except Exception as problem:  # noqa: BLE001 — as above
             reason.add_note(f"The run could not be marked as cancelled: {problem}")
         finally:
             self.store.let_go(lease)

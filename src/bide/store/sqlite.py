@@ -85,7 +85,7 @@ class SqliteDatabase:
         self.path = path
         self.blocking = path != ":memory:"
         if self.blocking:
-            check_header(path)
+            check_kind(path)
         self._gate: Gate | nullcontext[None] = Gate(path + "-lock") if self.blocking else nullcontext()
         self._queue: deque[_Ticket] = deque()
         self._turn = Lock()
@@ -96,9 +96,18 @@ class SqliteDatabase:
         self._is_committed = False
         self._inside = 0
         """The thread whose transaction is under way."""
+        self._process = os.getpid()
         self._closed = False
-        with self._gate:
-            self._writer = self._connect()
+        try:
+            with self._gate:
+                is_short = self.blocking and check_length(path)
+                self._writer = self._connect()
+                if is_short:
+                    self._check_whole()
+        except BaseException:
+            if isinstance(self._gate, Gate):
+                self._gate.close()
+            raise
         self._transaction = SqliteTransaction(self._writer, "")
 
     # ── Writing ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -312,9 +321,24 @@ class SqliteDatabase:
         except sqlite3.Error as problem:
             raise explain(problem, self.path) from problem
 
+    def _check_whole(self) -> None:
+        """Look whether the pages that the file lacks are in its log, as after a crash in a checkpoint."""
+        found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            self._writer.close()
+            raise StoreFormatError(
+                f"{self.path!r} is damaged ({found}). Bide did not change it. Restore it from a backup; what is left "
+                f"can be read with the sqlite3 program's .recover."
+            )
+
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"The store {self.path!r} has been closed. Open it again: Store.open(…).")
+        if self._process != os.getpid():
+            raise StoreError(
+                f"The store {self.path!r} was opened before this process was forked. A database connection cannot be "
+                f"shared with a child; open the store in the child: Store.open(…)."
+            )
 
     def _check_not_inside(self) -> None:
         if self._inside == get_ident():
@@ -342,19 +366,9 @@ class SqliteDatabase:
             connection.close()
 
 
-def check_header(path: str) -> None:
-    """Refuse a file that is no database of ours, or that was cut short, before anything is written beside it."""
-    try:
-        with open(path, "r+b") as file:
-            header = file.read(100)
-            size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        return
-    except OSError as problem:
-        raise StoreUnavailableError(
-            f"{path!r} cannot be opened for reading and writing: {problem.strerror}. It must be a file that is "
-            f"writable by this user; check its permissions, or choose another path."
-        ) from problem
+def check_kind(path: str) -> None:
+    """Refuse a file that is no database of ours, before anything is made beside it."""
+    header, _ = _read_header(path)
     if not header:
         return
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
@@ -365,15 +379,38 @@ def check_header(path: str) -> None:
         raise StoreFormatError(
             f"{path!r} is a database of another program, not of Bide. Nothing was changed. Choose another path."
         )
+
+
+def check_length(path: str) -> bool:
+    """Refuse a file that was cut short; say whether it lacks pages that may be in its log. Only inside the gate."""
+    header, size = _read_header(path)
+    if not header:
+        return False
     page = int.from_bytes(header[16:18])
     pages = int.from_bytes(header[28:32])
     # The page count in the header is valid only where the change counters agree.
     is_counted = header[24:28] == header[92:96]
-    if is_counted and pages * (65536 if page == 1 else page) > size and not os.path.exists(path + "-wal"):
-        raise StoreFormatError(
-            f"{path!r} is cut short: it should have {pages} pages and holds {size} bytes. Bide did not touch it. "
-            f"Restore it from a backup; what is left can be read with the sqlite3 program's .recover."
-        )
+    if not is_counted or pages * (65536 if page == 1 else page) <= size:
+        return False
+    if os.path.exists(path + "-wal"):
+        return True
+    raise StoreFormatError(
+        f"{path!r} is cut short: it should have {pages} pages and holds {size} bytes. Bide did not touch it. "
+        f"Restore it from a backup; what is left can be read with the sqlite3 program's .recover."
+    )
+
+
+def _read_header(path: str) -> tuple[bytes, int]:
+    try:
+        with open(path, "r+b") as file:
+            return file.read(100), os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return b"", 0
+    except OSError as problem:
+        raise StoreUnavailableError(
+            f"{path!r} cannot be opened for reading and writing: {problem.strerror}. It must be a file that is "
+            f"writable by this user; check its permissions, or choose another path."
+        ) from problem
 
 
 def _has_content(header: bytes) -> bool:

@@ -26,7 +26,7 @@ from bide.store.rows import (
     WaitRow,
 )
 from bide.store.sqlite import SqliteDatabase
-from bide.store.workers import BEAT_SECONDS, LEASE, this_worker
+from bide.store.workers import BEAT_SECONDS, FORGET_AFTER, LEASE, this_worker
 from bide.store.writes import (
     answer_waits,
     change_run,
@@ -99,6 +99,7 @@ class Store:
 
         def take(tx: Transaction) -> Lease:
             if not self._is_registered:
+                tx.run("forget_workers", {"horizon": now - FORGET_AFTER})
                 tx.run("insert_worker", {**self._worker._asdict(), "lease_until": now + LEASE})
             if taking.uid is None:
                 insert_thread(tx, taking, uid, now)

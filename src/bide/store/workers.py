@@ -11,6 +11,8 @@ from bide.clock import Instant, uuid7
 LEASE = 30_000
 """Milliseconds for which a worker counts as alive after it was last heard of."""
 BEAT_SECONDS = 10.0
+FORGET_AFTER = 24 * 3600 * 1000
+"""Milliseconds after which a worker that holds nothing is forgotten."""
 
 
 class Worker(NamedTuple):
@@ -39,7 +41,8 @@ def is_gone(host: str, pid: int, started: str, lease_until: Instant, now: Instan
     if host != this_host():
         return lease_until < now
     present = _started(pid)
-    return present is None or (bool(started) and present != started)
+    # "" means that the kernel does not tell: then a process that exists counts as the one we knew.
+    return present is None or bool(started and present and present != started)
 
 
 def _started(pid: int) -> str | None:

@@ -29,6 +29,12 @@ UPDATE workers
 SET lease_until = :lease_until
 WHERE worker_id = :worker_id
 
+-- name: forget_workers
+-- Workers that were not heard of for long, and hold nothing.
+DELETE FROM workers
+WHERE lease_until < :horizon
+AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.worker_id = workers.worker_id AND runs.status = 'running')
+
 -- name: delete_worker
 DELETE FROM workers
 WHERE worker_id = :worker_id

@@ -56,6 +56,7 @@ CREATE TABLE runs (
     CHECK ((status = 'running') = (worker_id IS NOT NULL))
 );
 CREATE INDEX runs_of_thread ON runs (thread_id, run_id);
+CREATE INDEX runs_of_worker ON runs (worker_id) WHERE status = 'running';
 CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', 'running', 'waiting', 'blocked');
 
 -- An immutable point after a step. `body` holds the tasks that come next, what they came from, the small values of the
