@@ -670,13 +670,18 @@ def test_a_schema_that_could_not_be_enforced_is_refused_with_the_name_of_the_cul
         assert named in str(refused.value)
 
 
+def test_the_longest_pattern_is_accepted() -> None:
+    assert problems("y", {"pattern": "x" * 999 + "?"}) != []
+
+
 def test_a_schema_that_nests_too_deeply_is_refused() -> None:
     schema: dict[str, Any] = {}
-    for _ in range(60):
+    for _ in range(50):
         schema = {"properties": {"a": schema}}
 
+    assert json_schema(schema) == schema
     with pytest.raises(InterruptError, match="nests deeper than 100 levels"):
-        json_schema(schema)
+        json_schema({"not": schema})
 
 
 def test_definitions_that_follow_each_other_too_far_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from bide import CompiledGraph, StateGraph
@@ -11,6 +12,14 @@ from bide.types import START
 def thread(name: Any = "t", **more: Any) -> dict[str, Any]:
     """The config of a thread."""
     return {"configurable": {"thread_id": name}, **more}
+
+
+def let_tasks_end(patience: float = 30) -> None:
+    """Wait until nodes whose run was left have ended by themselves: until then their thread is not free."""
+    for running in threading.enumerate():
+        if running.name.startswith("bide-task"):
+            running.join(patience)
+            assert not running.is_alive(), f"{running.name} does not end"
 
 
 def one_node(schema: Any, node: Any, **options: Any) -> CompiledGraph:

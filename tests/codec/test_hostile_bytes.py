@@ -336,12 +336,12 @@ def test_message_that_nobody_wrote_is_refused(parts):
         CODEC.decode(V + ext(6, ormsgpack.packb(parts)))
 
 
-def test_langchain_message_without_langchain_names_the_extra(monkeypatch):
+def test_langchain_message_without_langchain_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain_core", None)
     monkeypatch.setitem(sys.modules, "langchain_core.messages", None)
     data = V + ext(6, ormsgpack.packb(["langchain", "human", {"content": "hi"}, [], {}, None]))
 
-    with pytest.raises(UnknownTypeError, match=r"state\['x'\].*bide\[langchain\]"):
+    with pytest.raises(UnknownTypeError, match=r"state\['x'\].*pip install langchain-core"):
         CODEC.decode(data, "state['x']")
 
 

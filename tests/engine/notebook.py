@@ -120,7 +120,7 @@ class Hand:
         self.spec = spec
         self.notebook = notebook
         self.started: list[Assignment] = []
-        self.context = RunContext(thread_id="t", config={}, context=None, emit=None, journal=Journal())
+        self.context = RunContext(spec=spec, thread_id="t", config={}, context=None, emit=None, journal=Journal())
         self.context.uid = "uid"
         self.performed = 0
 

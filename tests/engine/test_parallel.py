@@ -14,7 +14,7 @@ import pytest
 
 from bide import START, Command, Send, StateGraph, Store, interrupt
 from bide.errors import AmbiguousResumeError
-from tests.threads import one_node, side_by_side, thread
+from tests.threads import let_tasks_end, one_node, side_by_side, thread
 
 PATIENCE = 20
 """Seconds after which a test that waits for another thread gives up."""
@@ -436,5 +436,6 @@ def test_signal_from_outside_reaches_the_caller_and_frees_the_thread(store: Stor
         graph.invoke({"log": []}, thread())
 
     stopped.then = lambda: None
+    let_tasks_end()
 
     assert graph.invoke(None, thread())["log"] == ["stopped", "b"]

@@ -12,8 +12,9 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from bide import Command, MemorySaver, Store, get_stream_writer, interrupt, step
+from bide.errors import ThreadBusyError
 from bide.store.sqlite import SqliteDatabase
-from tests.threads import in_a_row, one_node, side_by_side, thread
+from tests.threads import in_a_row, let_tasks_end, one_node, side_by_side, thread
 
 PATIENCE = 20
 """Seconds after which a test that waits for another thread gives up."""
@@ -172,7 +173,10 @@ def test_finished_sibling_that_the_reader_heard_of_is_kept_when_they_leave(store
     for part in graph.stream({"log": []}, thread()):
         assert "quick" in part
         break
+    with pytest.raises(ThreadBusyError):
+        graph.invoke(None, thread())
     is_left.set()
+    let_tasks_end()
     done = graph.invoke(None, thread())
 
     assert done["log"] == ["quick", "slow"]

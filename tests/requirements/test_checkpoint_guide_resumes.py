@@ -226,7 +226,7 @@ def test_none_without_a_thread_or_on_an_unknown_one_is_an_error(store):
 
     with pytest.raises(UnknownThreadError, match="checkpoint="):
         graph.invoke(None)
-    with pytest.raises(UnknownThreadError, match="no checkpoint"):
+    with pytest.raises(UnknownThreadError, match="no thread"):
         graph.invoke(None, thread("nobody"))
 
     assert line.ran == []

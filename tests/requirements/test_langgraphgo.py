@@ -271,7 +271,7 @@ def test_answer_to_a_finished_or_unknown_thread_is_refused_and_runs_nothing(stor
 
     with pytest.raises(NotWaitingError, match="finished"):
         graph.invoke(Command(resume="yes"), thread())
-    with pytest.raises(UnknownThreadError, match="no such thread"):
+    with pytest.raises(UnknownThreadError, match="no thread"):
         graph.invoke(Command(resume="yes"), thread("other"))
 
     assert graph.get_state(thread()).values == {"text": "StartABC"}

@@ -21,7 +21,7 @@ import pytest
 from bide import START, StateGraph, Store
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
 from bide.store.gate import Gate
-from bide.store.sqlite import APPLICATION_ID
+from bide.store.sqlite_header import APPLICATION_ID
 from tests.store.conftest import Kept
 from tests.threads import thread
 

@@ -16,7 +16,8 @@ import pytest
 from bide import START, StateGraph, Store
 from bide.errors import StoreBusyError, StoreError, StoreFormatError
 from bide.store.gate import Gate
-from bide.store.sqlite import APPLICATION_ID, WAL_LIMIT, SqliteDatabase, SqliteTransaction
+from bide.store.sqlite import WAL_LIMIT, SqliteDatabase, SqliteTransaction
+from bide.store.sqlite_header import APPLICATION_ID
 
 PATIENCE_SECONDS = 30
 

@@ -140,7 +140,7 @@ def _langchain_class(kind: str) -> Any:
     except ImportError as error:
         raise UnknownTypeError(
             f"a LangChain message of type {kind!r} is stored here, and langchain-core is not installed: "
-            f"pip install 'bide[langchain]'"
+            f"pip install langchain-core"
         ) from error
     cls = getattr(langchain, _THEIRS[kind], None)
     if cls is None:

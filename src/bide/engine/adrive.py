@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 from bide.engine.context import RunContext, TaskContext, entering, leaving
 from bide.engine.drive import Saver, save, thread_pool
+from bide.engine.shield import to_its_end
 from bide.engine.spec import GraphSpec
+from bide.engine.tally import Tally
 from bide.engine.values import CUSTOM, Assignment, Emit, Join, Outcome, Start
 from bide.engine.work import Action, Story, work
 
@@ -39,8 +42,9 @@ async def arun(flow: Generator[Any, Any, E], crew: AsyncCrew, saver: Saver | Non
             except Exception as error:  # noqa: BLE001 — the flow decides what an error means
                 problem = error
     except BaseException as reason:
+        await crew.stop()
         if saver is not None:
-            saver.abandon(reason)
+            crew.tally.when_idle(partial(saver.abandon, reason))
         raise
     finally:
         crew.close()
@@ -57,18 +61,8 @@ async def _aperform(effect: Any, crew: AsyncCrew, saver: Saver | None) -> tuple[
     if kind is Emit:
         return (effect,), None
     if saver is not None and saver.blocking:
-        return (), await _to_its_end(asyncio.to_thread(save, saver, effect, crew.context))
+        return (), await to_its_end(asyncio.to_thread(save, saver, effect, crew.context))
     return (), save(saver, effect, crew.context)
-
-
-async def _to_its_end(saving: Coroutine[Any, Any, Any]) -> Any:
-    """Wait for a save even when cancelled: a thread cannot be stopped, and what it takes must be given back after."""
-    task = asyncio.ensure_future(saving)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise
 
 
 class AsyncCrew:
@@ -81,6 +75,7 @@ class AsyncCrew:
         self.is_live = is_live
         self.lone: Assignment | None = None
         self.has_failed = False
+        self.tally = Tally()
         self.pool: ThreadPoolExecutor | None = None
         self.tasks: set[asyncio.Task[None]] = set()
         self.inbox: asyncio.Queue[Any] = asyncio.Queue()
@@ -172,19 +167,27 @@ class AsyncCrew:
         if self.pool is None:
             self.pool = thread_pool(self.most)
         call = copy_context().run
-        return await asyncio.get_running_loop().run_in_executor(self.pool, lambda: _guarded(call, action))
+        self.tally.begin()
+        return await asyncio.get_running_loop().run_in_executor(self.pool, self._guarded, call, action)
 
-    def close(self) -> None:
-        """Cancel what still runs and let go of the threads."""
+    def _guarded(self, call: Any, action: Action) -> Any:
+        try:
+            return call(action.call.function, *action.args, **action.kwargs)
+        except StopIteration as stop:
+            # A StopIteration cannot travel through a future; it is an error of the node like any other.
+            raise RuntimeError("the node raised StopIteration") from stop
+        finally:
+            self.tally.end()
+
+    async def stop(self) -> None:
+        """Cancel the tasks and wait until they have let go of what they were saving."""
+        self.has_failed = True
         for task in self.tasks:
             task.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks)
+
+    def close(self) -> None:
+        """Let go of the threads; those in the middle of a node finish by themselves."""
         if self.pool is not None:
-            self.pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _guarded(call: Any, action: Action) -> Any:
-    try:
-        return call(action.call.function, *action.args, **action.kwargs)
-    except StopIteration as stop:
-        # A StopIteration cannot travel through a future; it is an error of the node like any other.
-        raise RuntimeError("the node raised StopIteration") from stop
+            self.pool.shutdown(wait=False)

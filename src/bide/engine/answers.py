@@ -23,11 +23,11 @@ Answers = list[tuple[Question, Any]]
 def match_answers(resume: Any, loaded: Loaded) -> Answers:
     """Return each answered question with its answer, or raise; static pauses are passed on the way."""
     waits = loaded.open_waits
-    if not waits and not _is_id_map(resume):
+    if not waits and not _is_id_map(resume, loaded):
         raise _nothing_open(loaded)
     holds: Answers = [(wait.question, None) for wait in waits if wait.question.is_static]
     asks = [wait.question for wait in waits if not wait.question.is_static]
-    if _is_id_map(resume):
+    if _is_id_map(resume, loaded):
         answers = _by_id(resume, asks, loaded)
     elif len(asks) > 1:
         raise AmbiguousResumeError(
@@ -50,18 +50,29 @@ def shown_list(loaded: Loaded) -> str:
         if question.is_static:
             shown.append(f"the pause {question.kind} node {question.node!r}")
         else:
-            text = repr(question.value)
-            shown.append(f"{question.id}: {question.node!r} asks {text if len(text) < 60 else text[:57] + '…'}")
+            shown.append(f"{question.id}: {question.node!r} asks {short(question.value)}")
     return "; ".join(shown)
 
 
-def _is_id_map(resume: Any) -> bool:
-    """Whether this is a map of question ids. Ids are 32 hex digits, so no dict of words is taken for one."""
-    return isinstance(resume, Mapping) and bool(resume) and all(_is_id(key) for key in resume)
+def short(value: Any) -> str:
+    """Write a value for a message, not too long."""
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "…"
+
+
+def _is_id_map(resume: Any, loaded: Loaded) -> bool:
+    """Whether this is a map of question ids: one of its keys is such an id, or all of them look like one.
+
+    Ids are 32 hex digits, so no dict of words is taken for a map; and a map with one wrong id is still a map.
+    """
+    if not isinstance(resume, Mapping) or not resume:
+        return False
+    known = {wait.question.id for wait in loaded.waits}
+    return any(key in known for key in resume) or all(_is_id(key) for key in resume)
 
 
 def _is_id(key: Any) -> bool:
-    return isinstance(key, str) and len(key) == 32 and all(digit in "0123456789abcdef" for digit in key)
+    return isinstance(key, str) and len(key) == 32 and all(digit in "0123456789abcdefABCDEF" for digit in key)
 
 
 def _by_id(resume: Mapping[str, Any], asks: list[Question], loaded: Loaded) -> Answers:
@@ -70,14 +81,15 @@ def _by_id(resume: Mapping[str, Any], asks: list[Question], loaded: Loaded) -> A
     for id_ in resume:
         if id_ in settled:
             raise AlreadyAnsweredError(
-                f"Question {id_} is {settled[id_].status}: {settled[id_].answer!r}. An answer stands; nothing was "
+                f"Question {id_} is {settled[id_].status}: {short(settled[id_].answer)}. An answer stands; nothing was "
                 f"written. To go on with it use invoke(None, config); to answer differently, fork from the checkpoint "
                 f"before."
             )
     unknown = tuple(id_ for id_ in resume if id_ not in by_id)
     if unknown:
         raise UnknownInterruptError(
-            f"No open question has the id {unknown[0]}. Open: {shown_list(loaded) or 'none'}. Nothing was written.",
+            f"No open question has the id {unknown[0]}: it is unknown, or was answered or cancelled before. "
+            f"Open: {shown_list(loaded) or 'none'}. Nothing was written.",
             interrupt_ids=unknown,
             pending_ids=tuple(by_id),
         )
@@ -87,22 +99,22 @@ def _by_id(resume: Mapping[str, Any], asks: list[Question], loaded: Loaded) -> A
 def _nothing_open(loaded: Loaded) -> Exception:
     if loaded.checkpoint is None:
         return UnknownThreadError(
-            "There is no such thread, so there is nothing to resume. Check the thread_id (and which database is open); "
-            "start a thread with invoke({…}, config)."
+            f"There is no thread {loaded.thread_id!r} in {loaded.place!r}, so there is nothing to resume. Check the "
+            f"thread_id, and which database is open; start a thread with invoke({{…}}, config)."
         )
     answered = [wait for wait in loaded.waits if wait.status is WaitStatus.ANSWERED]
     if answered:
         return AlreadyAnsweredError(
-            f"The question {answered[0].question.value!r} has its answer already: {answered[0].answer!r}. An answer "
-            f"stands; nothing was written. Go on with it: invoke(None, config)."
+            f"The question {short(answered[0].question.value)} has its answer already: {short(answered[0].answer)}. An "
+            f"answer stands; nothing was written. Go on with it: invoke(None, config)."
         )
     if loaded.checkpoint.tasks:
         return NotWaitingError(
-            f"The thread does not wait for an answer: it stands before {', '.join(loaded.checkpoint.next)} after a "
-            f"failed or stopped run. Go on with invoke(None, config)."
+            f"Thread {loaded.thread_id!r} does not wait for an answer: it stands before "
+            f"{', '.join(loaded.checkpoint.next)} after a failed or stopped run. Go on with invoke(None, config)."
         )
     return NotWaitingError(
-        "The thread does not wait for an answer: it has finished. Look at it with get_state(config); "
+        f"Thread {loaded.thread_id!r} does not wait for an answer: it has finished. Look at it with get_state(config); "
         "give it new input with invoke({…}, config)."
     )
 

@@ -81,6 +81,7 @@ class Reduced(Channel):
                 f"State key {key!r} got {len(replaced)} Overwrite values in one step; one may win."
             )
         value = replaced[0].value if replaced else current
+        value = lend(value)  # a reducer may change it in place; the checkpoint before must not change with it
         for write in writes:
             if type(write) is not Overwrite:
                 value = self._fold(key, value, write)
@@ -140,6 +141,14 @@ class Barrier(Channel):
     def is_full(self, current: Any, writes: Sequence[Any]) -> bool:
         """Say whether these arrivals complete the barrier."""
         return self.names.issubset({*([] if current is UNSET else current), *writes})
+
+
+_COPIED = frozenset({list, dict, set})
+
+
+def lend(value: Any) -> Any:
+    """Copy a plain container, so that its owner does not see what is done to it; anything else is lent as it is."""
+    return value.copy() if value.__class__ in _COPIED else value
 
 
 def _short(value: Any) -> str:

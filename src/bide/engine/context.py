@@ -12,10 +12,11 @@ from typing import Any, Protocol
 
 from bide.codec import Codec
 from bide.engine.plan import planned_at, question_id
+from bide.engine.spec import GraphSpec
 from bide.engine.values import Assignment, Begun, JournalEntry, Question, Task, Wait
-from bide.errors import InterruptError, InvalidAnswerError, ReplayMismatchError, StepError
+from bide.errors import InterruptError, InvalidAnswerError, InvalidUpdateError, ReplayMismatchError, StepError
 from bide.shape import build, json_schema
-from bide.types import Runtime, StreamWriter, WaitStatus
+from bide.types import Overwrite, Runtime, StreamWriter, WaitStatus
 
 
 class Pause(BaseException):
@@ -34,6 +35,10 @@ class Journal(Protocol):
 
     codec: Codec
     blocking: bool
+
+    def check_held(self) -> None:
+        """Raise LeaseLostError if the run is no longer ours: its steps must not go on."""
+        ...
 
     def intend(self, task: Task, key: str, entry: JournalEntry) -> None:
         """Keep that a step is about to be made."""
@@ -55,17 +60,19 @@ class Journal(Protocol):
 class RunContext:
     """What all tasks of one run share."""
 
-    __slots__ = ("config", "context", "emit", "journal", "run_id", "thread_id", "uid")
+    __slots__ = ("config", "context", "emit", "journal", "run_id", "spec", "thread_id", "uid")
 
     def __init__(
         self,
         *,
+        spec: GraphSpec,
         thread_id: str | None,
         config: Mapping[str, Any],
         context: Any,
         emit: StreamWriter | None,
         journal: Journal | None,
     ) -> None:
+        self.spec = spec
         self.thread_id = thread_id
         self.config = config
         self.context = context
@@ -193,8 +200,9 @@ def _question(context: TaskContext, journal: Journal, value: Any, key: str | Non
         raise InterruptError(
             f"interrupt(key={key!r}): a key must not be empty or begin with '#' or '@'. Choose a word."
         )
-    journal.codec.encode(value, f"interrupt value in node {context.task.node!r}")
     task = context.task
+    journal.codec.encode(value, f"interrupt value in node {task.node!r}")
+    _check_update(context, journal, update)
     return Question(
         id=question_id(context.run.uid, task.id, key),
         task_id=task.id,
@@ -206,6 +214,19 @@ def _question(context: TaskContext, journal: Journal, value: Any, key: str | Non
         schema=None if shape is None else json_schema(shape),
         update=update,
     )
+
+
+def _check_update(context: TaskContext, journal: Journal, update: Any) -> None:
+    """Find a mistake in `update` here, where it is the node's own, and not when the pause is saved."""
+    if update is None:
+        return
+    spec, node = context.run.spec, context.task.node
+    pairs = spec.read_update(update)
+    if pairs is None:
+        raise InvalidUpdateError(f"interrupt(update={update!r}) in node {node!r} must be a dict of state keys.")
+    spec.check_keys(pairs, f"interrupt(update=…) in node {node!r} holds")
+    for key, item in pairs.items():
+        journal.codec.encode(item.value if isinstance(item, Overwrite) else item, f"state[{key!r}]")
 
 
 def _answer(context: TaskContext, question: Question, wait: Wait, shape: Any, *, is_keyed: bool) -> Any:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextvars import copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bide.engine.context import RunContext, TaskContext, entering, leaving
 from bide.engine.spec import GraphSpec
+from bide.engine.tally import Tally
 from bide.engine.values import CUSTOM, Assignment, Begun, Emit, Join, Outcome, Start
 from bide.engine.work import Story, work
 
@@ -64,8 +66,9 @@ def run(flow: Generator[Any, Any, E], crew: Crew, saver: Saver | None) -> Iterat
             except Exception as error:  # noqa: BLE001 — the flow decides what an error means
                 problem = error
     except BaseException as reason:
+        crew.close()
         if saver is not None:
-            saver.abandon(reason)
+            crew.tally.when_idle(partial(saver.abandon, reason))
         raise
     finally:
         crew.close()
@@ -90,6 +93,7 @@ class Crew:
         self.is_live = is_live
         self.lone: Assignment | None = None
         self.has_failed = False
+        self.tally = Tally()
         self.pool: ThreadPoolExecutor | None = None
         self.inbox: SimpleQueue[Any] = SimpleQueue()
         if is_live:
@@ -103,6 +107,7 @@ class Crew:
         self.has_failed = False
         if self.pool is None:
             self.pool = thread_pool(self.most)
+        self.tally.begin(len(assignments))
         for assignment in assignments:
             self.pool.submit(copy_context().run, self._work, assignment)
 
@@ -126,6 +131,12 @@ class Crew:
                 outcomes.append(item)
 
     def _work(self, assignment: Assignment) -> None:
+        try:
+            self._work_now(assignment)
+        finally:
+            self.tally.end()
+
+    def _work_now(self, assignment: Assignment) -> None:
         if self.has_failed:
             self.inbox.put(Outcome(assignment.task, is_skipped=True))
             return
@@ -139,9 +150,10 @@ class Crew:
         self.inbox.put(outcome)
 
     def close(self) -> None:
-        """Let go of the threads; those in the middle of a node finish by themselves."""
+        """Let go of the threads; those in the middle of a node finish by themselves, and no other task begins."""
+        self.has_failed = True
         if self.pool is not None:
-            self.pool.shutdown(wait=False, cancel_futures=True)
+            self.pool.shutdown(wait=False)
 
 
 def thread_pool(most: int | None) -> ThreadPoolExecutor:

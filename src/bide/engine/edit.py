@@ -6,11 +6,10 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
-from bide.engine.opening import choose, fork_checkpoint, reroute
+from bide.engine.opening import choose, fork_checkpoint, has_begun, reroute
 from bide.engine.plan import Place
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Checkpoint, Edit, Load, Loaded, Outcome, Task
-from bide.engine.work import check_keys
 from bide.errors import InvalidUpdateError, ThreadBusyError
 from bide.types import END, START, RunStatus
 
@@ -50,7 +49,7 @@ def _writes(spec: GraphSpec, values: Any) -> list[Write]:
         raise InvalidUpdateError(
             f"update_state got {values!r}. Give a dict of state keys, or None to change only the plan."
         )
-    check_keys(spec, pairs, "update_state got")
+    spec.check_keys(pairs, "update_state got")
     return list(pairs.items())
 
 
@@ -63,8 +62,7 @@ def _beside(
     else:
         checkpoint, changed = edited_checkpoint(spec, old, writes, source="update")
         checkpoint = checkpoint._replace(seq=old.seq + 1, parent=old.seq, source="update", created_at=None)
-    has_begun = bool(loaded.results) or any(wait.question.kind == "call" for wait in loaded.waits)
-    if writes and not has_begun:
+    if writes and not has_begun(loaded):
         checkpoint = yield from reroute(spec, checkpoint)
     return checkpoint, changed
 
@@ -76,7 +74,7 @@ def _as_node(
     if as_node not in spec.nodes and as_node not in (START, END):
         known = ", ".join(map(repr, spec.nodes))
         raise InvalidUpdateError(f"update_state(as_node={as_node!r}): there is no such node. Known nodes: {known}.")
-    base = loaded.checkpoint or Checkpoint(0, None, -1, "", spec.initial, (), ())
+    base = loaded.checkpoint or Checkpoint(0, None, -1, "", spec.initial(), (), ())
     before = base._replace(seq=loaded.head)
     if as_node == END:
         checkpoint, changed = edited_checkpoint(spec, before, writes, source="update")
@@ -94,8 +92,7 @@ def _as_node(
 
 
 def _keeps_plan(loaded: Loaded, checkpoint: Checkpoint) -> bool:
-    """Whether the thread stands before the same nodes as before, none of which has begun: then its pause is the "
-    "same."""
+    """Whether the thread stands before the same nodes, none of which has begun: then its pause is the same."""
     old = loaded.checkpoint
     if old is None or old.seq != loaded.head or loaded.results:
         return False

@@ -34,8 +34,7 @@ from bide.engine.values import (
     Start,
     Task,
 )
-from bide.engine.work import check_keys
-from bide.errors import GraphRecursionError, InvalidUpdateError, LeaseLostError, ReplayMismatchError
+from bide.errors import CodecError, GraphRecursionError, InvalidUpdateError, LeaseLostError, ReplayMismatchError
 from bide.types import RunStatus, WaitStatus
 
 Flow = Generator[Any, Any, Ending]
@@ -180,13 +179,25 @@ class _Walk:
                     finished[outcome.task.id] = outcome
             done = [outcome for outcome in batch if outcome.is_done]
             if self.durable and done and running:
-                yield Record(tuple(done))
+                yield from self._record(done, finished)
             else:
                 self.unsaved += done
             if RESULT in self.wants:
-                self.untold += [Emit(RESULT, (self.checkpoint, outcome)) for outcome in batch]
+                told = [finished[outcome.task.id] for outcome in batch if not outcome.is_skipped]
+                self.untold += [Emit(RESULT, (self.checkpoint, outcome)) for outcome in told]
                 if running:
                     yield from self._tell()
+
+    def _record(self, done: list[Outcome], finished: dict[str, Outcome]) -> Generator[Any, Any, None]:
+        """Save results while siblings run. One that cannot be stored is that task's own failure, and nobody else's."""
+        try:
+            yield Record(tuple(done))
+        except CodecError:
+            for outcome in done:
+                try:
+                    yield Record((outcome,))
+                except CodecError as problem:
+                    finished[outcome.task.id] = Outcome(outcome.task, error=problem)
 
     def _tell(self) -> Generator[Any, Any, None]:
         """Tell what has been saved. Not before: whoever hears of a result may leave, and it must not be lost."""
@@ -207,22 +218,31 @@ class _Walk:
         held: tuple[Question, ...] = tuple(question for outcome in outcomes for question in outcome.returns)
         if self.request.after:
             held += held_after(self.request.after, after, (), self.uid)
+        if self.durable:
+            status = RunStatus.WAITING if held else RunStatus.RUNNING if after.tasks else RunStatus.DONE
+            try:
+                yield Commit(after, changed, status, tuple(outcomes), opens=held, is_over=True)
+            except CodecError as problem:
+                yield from self._fail_unstorable(outcomes, problem)
+            self.is_settled = status is not RunStatus.RUNNING
         self.checkpoint, self.results, self.steps, self.waits = after, {}, {}, ()
         self.unsaved = []
-        if not held and self.durable:
-            is_last = not after.tasks
-            status = RunStatus.DONE if is_last else RunStatus.RUNNING
-            yield Commit(after, changed, status, tuple(outcomes), is_over=True)
-            self.is_settled = is_last
-        elif self.durable:
-            yield Commit(after, changed, RunStatus.WAITING, tuple(outcomes), opens=held, is_over=True)
-            self.is_settled = True
         yield from self._tell()
         if SAVED in self.wants:
             yield Emit(SAVED, after)
         if VALUES in self.wants and changed:
             yield Emit(VALUES, after)
         return held
+
+    def _fail_unstorable(self, outcomes: list[Outcome], problem: CodecError) -> Generator[Any, Any, None]:
+        """Blame those whose results cannot be stored, and keep the others', so that they need not run again."""
+        finished = {outcome.task.id: outcome for outcome in outcomes}
+        yield from self._record(outcomes, finished)
+        failed = [outcome for outcome in finished.values() if outcome.error is not None]
+        if not failed:
+            raise problem
+        self.unsaved = []
+        yield from self._fail_step(list(finished.values()), failed)
 
     # ── Pauses ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -236,24 +256,25 @@ class _Walk:
     def _pause_asking(self, outcomes: list[Outcome], asks: list[Question]) -> Flow:
         """Stop because tasks ask: the updates they made with their questions, and all results so far, are saved."""
         checkpoint, changed = self._with_pause_updates(asks)
+        still = [wait.question for wait in self.waits if wait.status is WaitStatus.OPEN]
+        order = {task.id: index for index, task in enumerate(checkpoint.tasks)}
+        every = tuple(sorted([*still, *asks], key=lambda question: order[question.task_id]))
         yield Commit(
             checkpoint,
             changed if checkpoint is not self.checkpoint else None,
             RunStatus.WAITING,
             tuple(self.unsaved),
             opens=tuple(asks),
+            asks=every,
         )
         self.is_settled = True
         yield from self._tell()
         self.checkpoint = checkpoint
-        still = [wait.question for wait in self.waits if wait.status is WaitStatus.OPEN]
-        order = {task.id: index for index, task in enumerate(checkpoint.tasks)}
         refused = next((question.refused for question in asks if question.refused is not None), None)
         if refused is not None:
             raise refused
-        every = sorted([*still, *asks], key=lambda question: order[question.task_id])
         finished = frozenset(outcome.task.id for outcome in outcomes if outcome.is_done)
-        return (yield from self._paused(tuple(every), finished))
+        return (yield from self._paused(every, finished))
 
     def _with_pause_updates(self, asks: Sequence[Question]) -> tuple[Checkpoint, frozenset[str]]:
         writes: list[tuple[str, Any]] = []
@@ -262,7 +283,7 @@ class _Walk:
                 pairs = self.spec.read_update(question.update)
                 if pairs is None:
                     raise InvalidUpdateError(f"interrupt(update={question.update!r}) must be a dict of state keys.")
-                check_keys(self.spec, pairs, f"interrupt(update=…) in node {question.node!r} holds")
+                self.spec.check_keys(pairs, f"interrupt(update=…) in node {question.node!r} holds")
                 writes += pairs.items()
         return edited_checkpoint(self.spec, self.checkpoint, writes, source="interrupt")
 
@@ -284,7 +305,9 @@ class _Walk:
         """Keep what finished and what asks, tell every error, raise the first in task order."""
         error = failed[0].error
         assert error is not None
-        error.add_note(f"During task with name {failed[0].task.node!r} and id {failed[0].task.id!r}")
+        note = f"During task with name {failed[0].task.node!r} and id {failed[0].task.id!r}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         if self.durable:
             asks = tuple(question for outcome in outcomes for question in outcome.asks)
             checkpoint, changed = self._with_pause_updates(asks)
@@ -315,10 +338,10 @@ class _Walk:
             error.add_note(f"The run could not be marked as {status.value} either: {second}")
 
     def _too_long(self) -> str:
+        saved = "The state is saved: go on with invoke(None, config), or allow" if self.durable else "Allow"
         return (
             f"The run took {self.request.recursion_limit} steps without reaching its end; the next would run "
-            f"{', '.join(self.checkpoint.next)}. The state is saved: go on with invoke(None, config), "
-            f'or allow more with config={{"recursion_limit": …}}.'
+            f'{", ".join(self.checkpoint.next)}. {saved} more with config={{"recursion_limit": …}}.'
         )
 
 

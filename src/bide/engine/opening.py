@@ -20,13 +20,14 @@ from bide.engine.values import (
     Join,
     JournalEntry,
     Loaded,
+    Origin,
     Outcome,
     Question,
     Start,
     Task,
     Wait,
 )
-from bide.engine.work import check_keys, checked_places
+from bide.engine.work import checked_places
 from bide.errors import (
     AmbiguousResumeError,
     EmptyInputError,
@@ -78,8 +79,8 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
     run = loaded.run
     if run is not None and run.status is RunStatus.RUNNING and not run.is_orphan:
         raise ThreadBusyError(
-            "Another run is live on this thread, and its worker is alive. A thread has one run at a time: "
-            "wait for it to finish or pause, or use another thread_id."
+            f"Another run is live on thread {loaded.thread_id!r}, and its worker is alive. A thread has one run at a "
+            f"time: wait for it to finish or pause, or use another thread_id."
         )
     if loaded.checkpoint is not None:
         check_fits(spec, loaded.checkpoint)
@@ -92,8 +93,8 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
         return (yield from _obey(spec, given, loaded))
     if loaded.open_waits:
         return (yield from _input_while_paused(spec, request, loaded))
-    if request.merges and loaded.checkpoint is not None:
-        return (yield from _resume(spec, loaded, [], merged_writes(spec, given)))
+    if loaded.checkpoint is not None and (request.merges or has_progress(loaded)):
+        return (yield from _input_in_the_middle(spec, request, loaded, loaded.checkpoint))
     return (yield from _start(spec, loaded, read_input(spec, given)))
 
 
@@ -136,7 +137,7 @@ def _base(spec: GraphSpec, loaded: Loaded) -> Checkpoint:
     """Return the state to begin over: numbered as the head, with no half-filled barriers."""
     old = loaded.checkpoint
     if old is None:
-        return Checkpoint(loaded.head, None, -1, "", spec.initial, (), ())
+        return Checkpoint(loaded.head, None, -1, "", spec.initial(), (), ())
     values = {key: value for key, value in old.values.items() if key not in spec.joins}
     return old._replace(seq=loaded.head, values=values)
 
@@ -166,8 +167,8 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     checkpoint = loaded.checkpoint
     if checkpoint is None:
         raise UnknownThreadError(
-            "There is nothing to go on with: this thread has no checkpoint. Start it with an input, "
-            "for example invoke({…}, config); and check the thread_id."
+            f"There is nothing to go on with: there is no thread {loaded.thread_id!r} in {loaded.place!r}. Check the "
+            f"thread_id, and which database is open; start a thread with invoke({{…}}, config)."
         )
     holds = [wait.question for wait in loaded.open_waits if wait.question.is_static]
     if holds:
@@ -217,7 +218,7 @@ def _command_writes(spec: GraphSpec, command: Command) -> list[Write]:
     pairs = spec.read_update(command.update)
     if pairs is None:
         raise InvalidUpdateError(f"Command(update={command.update!r}) must be a dict of state keys.")
-    check_keys(spec, pairs, "Command(update=…) holds")
+    spec.check_keys(pairs, "Command(update=…) holds")
     return list(pairs.items())
 
 
@@ -253,10 +254,13 @@ def _resume(
             resume_value=_one_or_all(returned) if returned else before.resume_value,
             created_at=None,
         )
-    if checkpoint is not before and not _has_begun(loaded):
+    if checkpoint is not before and not has_begun(loaded):
         checkpoint = yield from reroute(spec, checkpoint)
     if goto:
-        checkpoint = checkpoint._replace(tasks=(*checkpoint.tasks, *plan(checkpoint.seq, goto)))
+        beside = Origin(f"{checkpoint.seq}@goto", "", tuple(goto))
+        checkpoint = checkpoint._replace(
+            tasks=(*checkpoint.tasks, *plan(checkpoint.seq, goto)), origins=(*checkpoint.origins, beside)
+        )
     return _taken(loaded, checkpoint, answers, changed)
 
 
@@ -272,7 +276,7 @@ def _one_or_all(returned: Mapping[str, Any]) -> Any:
     return next(iter(returned.values())) if len(returned) == 1 else dict(returned)
 
 
-def _has_begun(loaded: Loaded) -> bool:
+def has_begun(loaded: Loaded) -> bool:
     """Whether a task of the present step has run: then its plan stands."""
     return bool(loaded.results) or any(wait.question.kind == "call" for wait in loaded.waits)
 
@@ -286,8 +290,10 @@ def reroute(spec: GraphSpec, checkpoint: Checkpoint) -> Generator[Any, Any, Chec
         return checkpoint
     routed = yield from choose(checkpoint, branching)
     places: list[Place] = [*routed]
+    for origin in checkpoint.origins:
+        places += origin.goto
     for origin in origins:
-        places += [*nodes[origin.node].edges, *origin.goto]
+        places += nodes[origin.node].edges
     # A full barrier has planned its node already, and stays planned.
     places += [task.node for task in checkpoint.tasks if task.node in spec.joins.values()]
     fresh = rerouted(spec, checkpoint, places)
@@ -307,9 +313,9 @@ def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Op
         return (yield from _start(spec, loaded, read_input(spec, request.input)))
     if policy != "resume":
         raise ThreadPausedError(
-            f"The thread waits for an answer ({shown_list(loaded)}), and got plain input. An answer must be explicit: "
-            f"invoke(Command(resume=…), config). To merge the input and go on use on_paused='resume'; to drop the "
-            f"questions and begin anew use on_paused='restart'."
+            f"Thread {loaded.thread_id!r} waits for an answer ({shown_list(loaded)}), and got plain input. An answer "
+            f"must be explicit: invoke(Command(resume=…), config). To merge the input use on_paused='resume'; to "
+            f"drop the questions and begin anew use on_paused='restart'."
         )
     asks = [wait.question for wait in loaded.open_waits if not wait.question.is_static]
     if len(asks) > 1:
@@ -322,13 +328,33 @@ def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Op
     return (yield from _resume(spec, loaded, answers, merged_writes(spec, request.input)))
 
 
+def has_progress(loaded: Loaded) -> bool:
+    """Whether the step that a run was stopped in holds something to lose: finished tasks, steps, or answers."""
+    return bool(loaded.results or loaded.steps or any(not wait.question.is_static for wait in loaded.waits))
+
+
+def _input_in_the_middle(spec: GraphSpec, request: Request, loaded: Loaded, checkpoint: Checkpoint) -> Opened:
+    """Plain input on a thread that was stopped inside a step: beginning anew would make its finished steps twice."""
+    if request.merges or request.on_paused == "resume":
+        return (yield from _resume(spec, loaded, [], merged_writes(spec, request.input)))
+    if request.on_paused == "restart":
+        return (yield from _start(spec, loaded, read_input(spec, request.input)))
+    made = sum(len(steps) for steps in loaded.steps.values())
+    raise ThreadPausedError(
+        f"Thread {loaded.thread_id!r} was stopped inside {', '.join(checkpoint.next)}, with {len(loaded.results)} "
+        f"finished task(s) and {made} step(s) begun or made; plain input would do them again. Go on "
+        f"with invoke(None, config); to merge the input and go on use on_paused='resume'; to drop what was done and "
+        f"begin anew use on_paused='restart'."
+    )
+
+
 def merged_writes(spec: GraphSpec, given: Any) -> list[Write]:
     """Read an edit from outside: keys beside the schema are kept where the state is open."""
     pairs = spec.read_update(given)
     if pairs is None:
         raise InvalidUpdateError(f"The input {given!r} cannot be merged into the state. Give a dict of state keys.")
     if not spec.open_state:
-        check_keys(spec, pairs, "The input holds")
+        spec.check_keys(pairs, "The input holds")
     return list(pairs.items())
 
 

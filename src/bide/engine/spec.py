@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bide.engine.channels import Barrier, Channel, LastValue
+from bide.errors import InvalidUpdateError, did_you_mean
 
 
 class Call(NamedTuple):
@@ -64,7 +65,22 @@ class GraphSpec:
     open_state: bool = True
     """Whether keys outside the schema may be kept when an edit brings them."""
     fleeting: tuple[str, ...] = ()
-    initial: Mapping[str, Any] = field(default_factory=dict)
+    begins: tuple[str, ...] = ()
+    """Keys that have a value before anything is written: the empty list of a reducer, and the like."""
+
+    def initial(self) -> dict[str, Any]:
+        """Return the values before any write: new ones each time, since a reducer may change them in place."""
+        return {key: self.channels[key].initial() for key in self.begins}
+
+    def check_keys(self, pairs: Mapping[str, Any], who: str) -> None:
+        """Refuse keys that the state does not have, and name the one that was probably meant."""
+        if pairs.keys() <= self.state_keys:
+            return
+        unknown = next(key for key in pairs if key not in self.state_keys)
+        raise InvalidUpdateError(
+            f"{who} state key {unknown!r}, which the state does not have.{did_you_mean(unknown, self.state_keys)} "
+            f"Known keys: {', '.join(sorted(self.state_keys))}. Add it to the state's schema, or leave it out."
+        )
 
     def channel(self, key: str) -> Channel:
         """Return the rule of a key; a key that an edit brought in keeps its last value."""

@@ -88,6 +88,11 @@ def _make(
     effect: Effect,
     verify: Verify | None,
 ) -> _Made:
+    if not callable(function):
+        raise StepError(
+            f"step() got {function!r}, which cannot be called. It takes the function and its arguments apart: "
+            f"step(charge, order), not step(charge(order))."
+        )
     if effect not in ("idempotent", "once", "tx"):
         raise StepError(f"step(effect={effect!r}): choose 'idempotent', 'once' or 'tx'.")
     if effect == "tx" and inspect.iscoroutinefunction(function):
@@ -132,15 +137,22 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
         _check(context, made, before)
         if before.is_done:
             return before.value
-        found = _settle_doubt(context, made)
+        found = _settle_doubt(context, made, before)
         if isinstance(found, Done):
             yield _Write(journal.keep, (task, made.key, made.entry(is_done=True, value=found.value)))
             return found.value
+    journal.check_held()
     if made.effect == "tx":
         return (yield _Write(_transact, (journal, context, made)))
     if made.effect == "once" and before is None:
         yield _Write(journal.intend, (task, made.key, made.entry(is_done=False)))
-    value = yield _Effect(made.call, made.key)
+    try:
+        value = yield _Effect(made.call, made.key)
+    except Exception as error:
+        if made.effect == "once":
+            # It may have happened all the same; whoever is asked later should know what was raised.
+            yield _Write(journal.intend, (task, made.key, made.entry(is_done=False, value=repr(error))))
+        raise
     yield _Write(journal.keep, (task, made.key, made.entry(is_done=True, value=value)))
     return value
 
@@ -163,20 +175,22 @@ def _check(context: TaskContext, made: _Made, before: JournalEntry) -> None:
         )
 
 
-def _settle_doubt(context: TaskContext, made: _Made) -> Done | NotDone:
-    """Decide about a `once` step that was begun and never reported back."""
+def _settle_doubt(context: TaskContext, made: _Made, before: JournalEntry) -> Done | NotDone:
+    """Decide about a `once` step that was begun and never reported success."""
     found = made.verify(made.idempotency_key) if made.verify is not None else None
     if isinstance(found, Done):
         return found
     if found is NotDone or isinstance(found, NotDone):
         return NotDone()
+    what = "its worker was stopped before it reported" if before.value is None else f"it raised {before.value}"
     answer = interrupt(
         {
             "type": "step_in_doubt",
             "step": made.key,
             "node": context.task.node,
             "idempotency_key": made.idempotency_key,
-            "message": f"Step {made.key!r} was begun, and its worker died before it reported. Did it happen?",
+            "message": f"Step {made.key!r} was begun, and {what}. Did it happen? "
+            "Answer {'happened': true, 'result': …}, or {'happened': false} to have it made.",
         },
         key=f"{made.key}?",
         response_schema={
@@ -189,30 +203,43 @@ def _settle_doubt(context: TaskContext, made: _Made) -> Done | NotDone:
 
 
 def _perform(story: Generator[_Write | _Effect, Any, Any]) -> Any:
-    reply = None
+    reply: Any = None
+    problem: Exception | None = None
     while True:
         try:
-            action = story.send(reply)
+            action = story.send(reply) if problem is None else story.throw(problem)
         except StopIteration as told:
             return told.value
+        reply = problem = None
         if isinstance(action, _Write):
             reply = action.call(*action.args)
-        else:
+            continue
+        try:
             with inside_step(action.key):
                 reply = action.call()
+        except Exception as error:  # noqa: BLE001 — the story decides what is written about it, and raises it
+            problem = error
 
 
 async def _perform_async(story: Generator[_Write | _Effect, Any, Any], *, hops: bool) -> Any:
     from asyncio import to_thread  # a fifth of the time of `import bide`, which sync callers need not spend
 
-    reply = None
+    from bide.engine.shield import to_its_end
+
+    reply: Any = None
+    problem: Exception | None = None
     while True:
         try:
-            action = story.send(reply)
+            action = story.send(reply) if problem is None else story.throw(problem)
         except StopIteration as told:
             return told.value
+        reply = problem = None
         if isinstance(action, _Write):
-            reply = await to_thread(action.call, *action.args) if hops else action.call(*action.args)
-        else:
+            made = to_thread(action.call, *action.args) if hops else None
+            reply = await to_its_end(made) if made is not None else action.call(*action.args)
+            continue
+        try:
             with inside_step(action.key):
                 reply = await action.call()
+        except Exception as error:  # noqa: BLE001 — the story decides what is written about it, and raises it
+            problem = error

@@ -143,6 +143,9 @@ class Loaded(NamedTuple):
     errors: Mapping[str, str]
     steps: Mapping[str, Mapping[str, JournalEntry]]
     waits: tuple[Wait, ...]
+    thread_id: str = ""
+    place: str = ""
+    """Where it was looked for: the database."""
 
     @property
     def open_waits(self) -> tuple[Wait, ...]:
@@ -250,6 +253,8 @@ class Commit(NamedTuple):
     outcomes: tuple[Outcome, ...] = ()
     """What ran in this step: stored when the step is not over, told in the log when it is."""
     opens: tuple[Question, ...] = ()
+    asks: tuple[Question, ...] = ()
+    """Every question that is open after it, those asked before included."""
     is_over: bool = False
     """Whether the step is over: its journal and its waits are done with."""
     error: Exception | None = None

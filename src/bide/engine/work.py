@@ -14,7 +14,7 @@ from bide.engine.context import Pause, TaskContext
 from bide.engine.plan import Place, question_id
 from bide.engine.spec import Branch, Call, GraphSpec, NodeSpec
 from bide.engine.values import Outcome, Question
-from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError, did_you_mean
+from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError
 from bide.shape import json_schema
 from bide.types import END, START, UNSET, Command, Interrupt, Overwrite, Send
 
@@ -50,12 +50,27 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
         if context.assignment.steps:
             _check_replayed(context)
         return Outcome(task, writes, goto, routes, (), returned)
-    except Pause as pause:
-        if pause.question not in context.asked:
-            return Outcome(task, error=_stray_pause(pause, context))
+    except (Pause, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — what a node raises is its task's outcome
+        return _unfinished(context, error)
+
+
+def _unfinished(context: TaskContext, error: BaseException) -> Outcome:
+    """Tell a task that asks from one that failed. What is neither (Ctrl-C, cancellation) goes on up."""
+    task = context.task
+    if isinstance(error, Pause):
+        if error.question not in context.asked:
+            return Outcome(task, error=_stray_pause(error, context))
         return Outcome(task, asks=tuple(context.asked))
-    except Exception as error:  # noqa: BLE001 — whatever a node raises is the outcome of its task
+    if isinstance(error, BaseExceptionGroup):
+        # asyncio.TaskGroup wraps what its tasks raise, a pause among it; a failure beside it counts more.
+        rest = error.split(Pause)[1]
+        if rest is None:
+            return Outcome(task, asks=tuple(context.asked))
+        if isinstance(rest, Exception):
+            return Outcome(task, error=rest)
+    if isinstance(error, Exception):
         return Outcome(task, error=_hidden_pause(error, context))
+    raise error
 
 
 def route(
@@ -120,6 +135,11 @@ def read_result(
         if isinstance(part, Command):
             writes += _command_writes(spec, context, given, part)
             goto += checked_places(spec, part.targets, f"Command(goto=…) of node {context.task.node!r}")
+        elif isinstance(part, Send):
+            raise InvalidUpdateError(
+                f"Node {context.task.node!r} returned a Send. Say where to go with Command(goto=Send(…)), or return it "
+                f"from a conditional edge."
+            )
         elif isinstance(part, Interrupt):
             returned.append(_returned(context, part, len(returned)))
         elif part is not None:
@@ -168,7 +188,7 @@ def _changes(spec: GraphSpec, context: TaskContext, given: Any, update: Any) -> 
             f"Node {node!r} returned {update!r} ({type(update).__name__}). "
             f"A node returns a dict of state keys, an instance of the state's schema, a Command, or None."
         )
-    check_keys(spec, pairs, f"Node {node!r} returned")
+    spec.check_keys(pairs, f"Node {node!r} returned")
     lent = spec.read_update(given) if context.task.arg is UNSET else None
     if not lent:
         return list(pairs.items())
@@ -191,17 +211,6 @@ def _is_unchanged(context: TaskContext, key: str, value: Any) -> bool:
     # Objects are lent, not copied, so a change inside one shows on both sides; what was stored tells the truth.
     journal = context.run.journal
     return journal is None or value.__class__ in _ATOMS or journal.is_unchanged(key, value)
-
-
-def check_keys(spec: GraphSpec, pairs: Mapping[str, Any], who: str) -> None:
-    """Refuse keys that the state does not have, and name the one that was probably meant."""
-    if not pairs.keys() <= spec.state_keys:
-        unknown = [key for key in pairs if key not in spec.state_keys]
-        hint = did_you_mean(unknown[0], spec.state_keys)
-        raise InvalidUpdateError(
-            f"{who} state key {unknown[0]!r}, which the state does not have.{hint} "
-            f"Known keys: {', '.join(sorted(spec.state_keys))}. Add it to the state's schema, or leave it out."
-        )
 
 
 def _is_same(value: Any, original: Any) -> bool:

@@ -257,7 +257,12 @@ class CompiledGraph:
         )
         self._check_storeless(given, request.before | request.after)
         context = RunContext(
-            thread_id=thread_id, config=read.shown, context=options.get("context"), emit=None, journal=recorder
+            spec=self.spec,
+            thread_id=thread_id,
+            config=read.shown,
+            context=options.get("context"),
+            emit=None,
+            journal=recorder,
         )
         return _Session(
             flow=advance(self.spec, request),
@@ -346,7 +351,9 @@ class CompiledGraph:
 
     def _context(self, recorder: Recorder, config: Config) -> RunContext:
         shown = read_config(config).shown
-        return RunContext(thread_id=recorder.thread_id, config=shown, context=None, emit=None, journal=None)
+        return RunContext(
+            spec=self.spec, thread_id=recorder.thread_id, config=shown, context=None, emit=None, journal=None
+        )
 
     def _edited(self, recorder: Recorder, checkpoint: Any) -> dict[str, Any]:
         return shown_config(recorder.thread_id, recorder.uid, checkpoint.seq)

@@ -51,28 +51,42 @@ class Reference:
 
 def read_config(config: Config | None) -> RunConfig:
     """Read `config={"configurable": {"thread_id": …}, …}`."""
-    config = config or {}
+    config = {} if config is None else config
+    inner = config.get("configurable") or {} if isinstance(config, Mapping) else None
+    if not isinstance(config, Mapping) or not isinstance(inner, Mapping):
+        raise InvalidUpdateError(f'config is {config!r}. Write {{"configurable": {{"thread_id": …}}}}.')
     if "thread_id" in config:
         raise InvalidUpdateError(
             'config has a "thread_id" at its top, where nothing reads it. Write {"configurable": {"thread_id": …}}.'
         )
-    inner = config.get("configurable") or {}
+    _check_spelling(config, "configurable")
+    _check_spelling(inner, "thread_id")
     thread_id = inner.get("thread_id")
     limit = config.get("recursion_limit", 10_000)
-    if not isinstance(limit, int) or limit < 1:
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise InvalidUpdateError(f"recursion_limit must be at least 1, not {limit!r}.")
     most = config.get("max_concurrency")
     if most is not None and (not isinstance(most, int) or most < 1):
         raise InvalidUpdateError(f"max_concurrency must be at least 1, not {most!r}.")
     shown = {**config, "configurable": dict(inner)}
-    if thread_id == "":
+    if thread_id == "" or ("thread_id" in inner and thread_id is None):
         raise InvalidUpdateError(
-            "thread_id is empty, so everybody without one would share a thread. Give each its own."
+            f"thread_id is {thread_id!r}, so everybody without one would share a thread. Give each its own, or leave "
+            f"the key out to have one made."
         )
     if thread_id is not None:
         # Identities are strings everywhere inside; 42 and "42" are the same thread.
         thread_id = shown["configurable"]["thread_id"] = str(thread_id)
+        if not thread_id.isprintable() and "\ud800" <= max(thread_id) <= "\udfff":
+            raise InvalidUpdateError(f"thread_id {thread_id!r} holds half a character, which no database can store.")
     return RunConfig(thread_id, inner.get("checkpoint_id"), limit, most, config.get("metadata"), shown)
+
+
+def _check_spelling(given: Mapping[str, Any], name: str) -> None:
+    """Refuse a key that is nearly `name`: the call would go to a thread that nobody meant."""
+    for key in given:
+        if name not in given and did_you_mean(key, [name]):
+            raise InvalidUpdateError(f"config holds {key!r}, which nothing reads.{did_you_mean(key, [name])}")
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -105,7 +119,7 @@ def read_reference(text: Any) -> Reference | None:
     if text is None:
         return None
     uid, dash, seq = str(text).rpartition("-")
-    if not dash or not seq.isdigit():
+    if not dash or not (seq.isascii() and seq.isdecimal()):
         raise UnknownCheckpointError(
             f"{text!r} is no checkpoint id. Take it from result.checkpoint_id, or from a snapshot's config."
         )

@@ -121,8 +121,8 @@ class Writer:
         )
 
     def _write_held(self, lease: Lease) -> None:
-        if self._held is None:
+        if self._held is None and not self._results:
             return
-        held, self._held = self._held, None
+        held, self._held = self._held or Transition(0), None
         results, self._results = self._results, ()
         self.store.commit(lease, held._replace(journal=(*results, *held.journal)))

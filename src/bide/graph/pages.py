@@ -22,7 +22,7 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.errors import CodecError, CorruptDataError
+from bide.errors import CodecError, CorruptDataError, UnstorableValueError
 from bide.store.rows import CheckpointRow, EventRow, JournalRow, Stored, WaitRow
 from bide.types import UNSET, Overwrite, Send, WaitStatus
 
@@ -107,10 +107,20 @@ class Pages:
             return JournalRow(task.id, "", "error", "done", task.node, "", line)
         returns = [[question.id, question.key, question.value, question.schema] for question in outcome.returns]
         writes = [[key, value] for key, value in outcome.writes if self.spec.channel(key).saved]
-        body = self.codec.encode(
-            [writes, list(outcome.goto), list(outcome.routes), returns], f"result of node {task.node!r}"
-        )
+        try:
+            body = self.codec.encode([writes, list(outcome.goto), list(outcome.routes), returns], "result")
+        except UnstorableValueError:
+            self._name_unstorable(outcome)
+            raise
         return JournalRow(task.id, "", "result", "done", task.node, "", body)
+
+    def _name_unstorable(self, outcome: Outcome) -> None:
+        """Raise again what cannot be stored, under a path that the user knows."""
+        for key, value in outcome.writes:
+            self.codec.encode(value, f"state[{key!r}]")
+        for place in (*outcome.goto, *outcome.routes):
+            if isinstance(place, Send):
+                self.codec.encode(place.arg, f"argument of Send({place.node!r}, …)")
 
     def wait_row(self, question: Question) -> WaitRow:
         """Write down an open question."""
@@ -155,7 +165,8 @@ class Pages:
         for row in stored.journal:
             with self._reading(f"the journal of task {row.task_id!r}") as where:
                 if row.kind == "step":
-                    value = None if row.phase == "intent" else self._decoded(row.body, where)
+                    is_bare = row.phase == "intent" and not row.body
+                    value = None if is_bare else self._decoded(row.body, where)
                     entry = JournalEntry(row.name, row.digest, row.phase == "done", value)
                     steps.setdefault(row.task_id, {})[row.key] = entry
                 elif row.kind == "error":
@@ -172,6 +183,7 @@ class Pages:
             {task_id: error for task_id, error in errors.items() if task_id not in results},
             steps,
             in_task_order(checkpoint, map(self.wait, stored.waits)),
+            self.thread_id,
         )
 
     def wait(self, row: WaitRow) -> Wait:
@@ -224,7 +236,7 @@ class Pages:
                 row.parent,
                 row.step,
                 row.source,
-                {**self.spec.initial, **stored},
+                {**self.spec.initial(), **stored},
                 tuple(Task(id_, node, *(decode(arg, where) for arg in rest)) for id_, node, *rest in tasks),
                 tuple(Origin(id_, node, tuple(decode(goto, where)) if goto else ()) for id_, node, goto in origins),
                 fingerprint,
@@ -261,5 +273,11 @@ def _print(body: bytes) -> bytes:
 
 
 def told(error: BaseException | None) -> str | None:
-    """Write an error down in one line."""
-    return None if error is None else f"{type(error).__name__}: {error}"
+    """Write an error down in one line, whatever its own text does."""
+    if error is None:
+        return None
+    try:
+        text = str(error)
+    except Exception as problem:  # noqa: BLE001 — a text that cannot be made must not hide the error
+        text = f"(its text cannot be shown: {problem!r})"
+    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bide.codec import Codec
+from bide.engine.opening import NOTHING
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
     Begin,
@@ -21,7 +22,7 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.errors import UnknownCheckpointError
+from bide.errors import LeaseLostError, UnknownCheckpointError
 from bide.graph.door import Reference
 from bide.graph.durability import Writer
 from bide.graph.pages import Pages, told
@@ -82,7 +83,7 @@ class Recorder:
     def abandon(self, reason: BaseException) -> None:
         """Let go of a run that its caller has dropped: finished steps and recorded results stay."""
         lease, self.lease = self.lease, None
-        if lease is None:
+        if lease is None or isinstance(reason, LeaseLostError):
             return
         event = self.pages.event("run.cancelled", {"reason": type(reason).__name__})
         change = Transition(0, status=RunStatus.CANCELLED, error=told(reason), events=(event,))
@@ -166,8 +167,7 @@ class Recorder:
     # ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _commit(self, commit: Commit) -> None:
-        lease = self.lease
-        assert lease is not None, "only a run that is held can be saved"
+        lease = self._held()
         row = None if commit.changed is None else self.pages.checkpoint_row(commit.checkpoint, commit.changed)
         if commit.is_over and commit.status is RunStatus.RUNNING and not self.has_records:
             self._writer.save(lease, Transition(self.head, row))
@@ -203,19 +203,28 @@ class Recorder:
         if commit.status is RunStatus.RUNNING:
             return ()
         if commit.status is RunStatus.WAITING:
-            asks = [{"id": question.id, "node": question.node, "kind": question.kind} for question in commit.opens]
+            asks = [{"id": ask.id, "node": ask.node, "kind": ask.kind} for ask in commit.asks or commit.opens]
             return (self.pages.event("run.waiting", {"asks": asks, "error": told(commit.error)}),)
         return (self.pages.event(f"run.{commit.status.value}", {"error": told(commit.error)}),)
 
     def _held(self) -> Lease:
-        assert self.lease is not None, "only a run that is held can be saved"
+        if self.lease is None:
+            raise LeaseLostError(
+                f"The run on thread {self.thread_id!r} has ended: it was cancelled, or its caller went away. Nothing "
+                f"was written."
+            )
         return self.lease
 
     # ── The journal of a task ──────────────────────────────────────────────────────────────────────────────────────
 
     def intend(self, task: Task, key: str, entry: JournalEntry) -> None:
-        """Keep that a step is about to be made."""
-        self._keep(JournalRow(task.id, key, "step", "intent", entry.name, entry.digest, b""))
+        """Keep that a step is about to be made, or what it raised."""
+        body = b"" if entry.value is None else self.codec.encode(entry.value, "error")
+        self._keep(JournalRow(task.id, key, "step", "intent", entry.name, entry.digest, body))
+
+    def check_held(self) -> None:
+        """Raise LeaseLostError if the run is no longer ours."""
+        self._held()
 
     def keep(self, task: Task, key: str, entry: JournalEntry) -> None:
         """Keep the result of a step."""
@@ -254,7 +263,7 @@ class Recorder:
         if self.reference is not None:
             self._check_reference(self.reference, stored)
         if stored is None:
-            return Loaded(None, 0, None, None, {}, {}, {}, ())
+            return NOTHING._replace(thread_id=self.thread_id, place=self.store.database.path)
         self.uid = stored.uid
         return self.pages.loaded(stored)
 

@@ -22,7 +22,6 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
     channels |= {key: Barrier(frozenset(sources)) for key, (sources, _) in joins.items()}
     whole = reader_with_extras(frozenset(joins)) if graph.schema.is_dict else graph.schema.read
     nodes = {node.name: _node(graph, node.name, whole, joins) for node in graph.nodes.values()}
-    initial = {key: channel.initial() for key, channel in graph.channels.items()}
     return GraphSpec(
         name=name,
         nodes=nodes,
@@ -36,7 +35,7 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
         fingerprint=_fingerprint(graph, channels),
         open_state=graph.schema.is_dict,
         fleeting=tuple(key for key, channel in graph.channels.items() if channel.fleeting),
-        initial={key: value for key, value in initial.items() if value is not UNSET},
+        begins=tuple(key for key, channel in graph.channels.items() if channel.initial() is not UNSET),
     )
 
 

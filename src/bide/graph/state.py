@@ -52,6 +52,8 @@ class StateGraph:
         self.branches: dict[str, list[tuple[str, Any, Mapping[Any, str] | None]]] = {}
         self.channels: dict[str, Channel] = {}
         self.types = Registry()
+        for given in (state_schema, input_schema, output_schema):
+            self.types.add_types_in(given)
         for schema in (self.schema, self.input, self.output):
             self._learn(schema)
 
@@ -83,10 +85,16 @@ class StateGraph:
         if not name:
             raise GraphError(f"{action!r} has no name of its own. Write add_node('name', …).")
         self._check_name(name)
+        if isinstance(action, CompiledGraph):
+            raise GraphError(
+                f"Node {name!r} is a compiled graph. Graphs inside graphs come with a later version; for now put its "
+                f"nodes into this graph, or call it in a step: step(inner.invoke, …)."
+            )
         own = input_schema if input_schema is not None else own_schema(action)
         schema = self.schema
         if own is not self.state_schema and (input_schema is not None or is_schema(own)):
             schema = read_schema(own)
+            self.types.add_types_in(own)
             self._learn(schema)
         self.nodes[name] = Node(name, action, schema)
         return self

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from bide.clock import Instant
 from bide.errors import StoreFormatError
 from bide.store.database import SQL, sql_text, statements
-from bide.store.sqlite import APPLICATION_ID, SqliteDatabase, SqliteTransaction
+from bide.store.sqlite import SqliteDatabase, SqliteTransaction
+from bide.store.sqlite_header import APPLICATION_ID
 
 FIRST = 1
 """The version that `schema.sql` had when it was first released; files in `migrations/` begin at the next one."""

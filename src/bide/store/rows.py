@@ -147,5 +147,13 @@ class Transition(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the checkpoint is all there is to write."""
-        return not (self.is_over or self.journal or self.waits or self.events or self.status is not RunStatus.RUNNING)
+        """Whether the checkpoint's row is all there is to write."""
+        has_large = self.checkpoint is not None and self.checkpoint.channels
+        return not (
+            has_large
+            or self.is_over
+            or self.journal
+            or self.waits
+            or self.events
+            or self.status is not RunStatus.RUNNING
+        )

@@ -10,15 +10,16 @@ from contextlib import nullcontext
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 
-from bide.errors import BideError, StoreBusyError, StoreError, StoreFormatError, StoreUnavailableError
+from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
 from bide.failpoints import ON as FAILPOINTS_ON
 from bide.failpoints import failpoint
 from bide.store.database import Row, queries
 from bide.store.gate import Gate
+from bide.store.sqlite_errors import explain
+from bide.store.sqlite_header import check_kind, check_length
 
 T = TypeVar("T")
 
-APPLICATION_ID = 0x42494445  # "BIDE", in the header of the file
 MOST_IN_ONE_COMMIT = 256
 WAL_LIMIT = 4 * 1024 * 1024
 LOOK_AT_WAL_EVERY = 64
@@ -82,8 +83,9 @@ class SqliteDatabase:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
         self.blocking = path != ":memory:"
+        # The real path: a working directory may change, and two links to one file must share one gate.
+        self.path = path = os.path.realpath(path) if self.blocking else path
         if self.blocking:
             check_kind(path)
         self._gate: Gate | nullcontext[None] = Gate(path + "-lock") if self.blocking else nullcontext()
@@ -97,6 +99,7 @@ class SqliteDatabase:
         self._inside = 0
         """The thread whose transaction is under way."""
         self._process = os.getpid()
+        self._files: tuple[tuple[int, int], ...] | None = None
         self._closed = False
         try:
             with self._gate:
@@ -125,6 +128,41 @@ class SqliteDatabase:
             finally:
                 self._turn.release()
         return self._write_in_turn(name, work)
+
+    def write_one(self, name: str, query: str, params: Mapping[str, Any]) -> int:
+        """Run one statement, which is a transaction by itself; return how many rows it changed.
+
+        Most steps are one row, and the two statements around it would cost as much as a fifth of a step in memory.
+        """
+        self._check_not_inside()
+        if self._queue or not self._turn.acquire(blocking=False):
+            return self._write_in_turn(name, lambda transaction: transaction.run(query, params))
+        try:
+            self._check_open()
+            with self._gate:
+                if FAILPOINTS_ON:
+                    failpoint(f"{name}:begun")
+                count = self._writer.execute(self._transaction.sql[query], params).rowcount
+                if FAILPOINTS_ON:
+                    failpoint(f"{name}:committed")
+                if self.blocking:
+                    self._tend_wal()
+                return count
+        except sqlite3.Error as problem:
+            raise explain(problem, self.path) from problem
+        finally:
+            self._turn.release()
+
+    def write_alone(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
+        """Run `work`, which is not ours, in a transaction that nobody else shares."""
+        self._check_not_inside()
+        with self._turn:
+            self._check_open()
+            try:
+                with self._gate:
+                    return self._transact(name, work)
+            except sqlite3.Error as problem:
+                raise explain(problem, self.path) from problem
 
     def _write_in_turn(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
         ticket = _Ticket(name, work)
@@ -340,6 +378,25 @@ class SqliteDatabase:
                 f"shared with a child; open the store in the child: Store.open(…)."
             )
 
+    def check_present(self) -> None:
+        """Refuse to acknowledge what would go to a file that was deleted or replaced under us."""
+        if not self.blocking:
+            return
+        if self._files is None:
+            self._files = self._identities()
+        elif self._files != self._identities():
+            raise StoreUnavailableError(
+                f"{self.path!r} or its log was moved, deleted or replaced while it was open: what is written now would "
+                f"not be found again. Stop, bring the files back, and open the store anew."
+            )
+
+    def _identities(self) -> tuple[tuple[int, int], ...]:
+        try:
+            stats = [os.stat(self.path), os.stat(self.path + "-wal")]
+        except OSError:
+            return ()
+        return tuple((stat.st_dev, stat.st_ino) for stat in stats)
+
     def _check_not_inside(self) -> None:
         if self._inside == get_ident():
             raise StoreError(
@@ -364,90 +421,3 @@ class SqliteDatabase:
     def _close_connection(self, connection: sqlite3.Connection) -> None:
         with self._gate:
             connection.close()
-
-
-def check_kind(path: str) -> None:
-    """Refuse a file that is no database of ours, before anything is made beside it."""
-    header, _ = _read_header(path)
-    if not header:
-        return
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        raise StoreFormatError(
-            f"{path!r} is not a database. Bide did not touch it. Choose another path, or move that file away."
-        )
-    if header[68:72] != APPLICATION_ID.to_bytes(4) and _has_content(header):
-        raise StoreFormatError(
-            f"{path!r} is a database of another program, not of Bide. Nothing was changed. Choose another path."
-        )
-
-
-def check_length(path: str) -> bool:
-    """Refuse a file that was cut short; say whether it lacks pages that may be in its log. Only inside the gate."""
-    header, size = _read_header(path)
-    if not header:
-        return False
-    page = int.from_bytes(header[16:18])
-    pages = int.from_bytes(header[28:32])
-    # The page count in the header is valid only where the change counters agree.
-    is_counted = header[24:28] == header[92:96]
-    if not is_counted or pages * (65536 if page == 1 else page) <= size:
-        return False
-    if os.path.exists(path + "-wal"):
-        return True
-    raise StoreFormatError(
-        f"{path!r} is cut short: it should have {pages} pages and holds {size} bytes. Bide did not touch it. "
-        f"Restore it from a backup; what is left can be read with the sqlite3 program's .recover."
-    )
-
-
-def _read_header(path: str) -> tuple[bytes, int]:
-    try:
-        with open(path, "r+b") as file:
-            return file.read(100), os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        return b"", 0
-    except OSError as problem:
-        raise StoreUnavailableError(
-            f"{path!r} cannot be opened for reading and writing: {problem.strerror}. It must be a file that is "
-            f"writable by this user; check its permissions, or choose another path."
-        ) from problem
-
-
-def _has_content(header: bytes) -> bool:
-    """Whether the schema was ever changed; an empty database may become ours."""
-    return header[40:44] != bytes(4)
-
-
-_BUSY = ("locked", "busy")
-_UNAVAILABLE = ("readonly", "read-only", "unable to open", "disk is full", "disk i/o", "authorized")
-_FORMAT = ("not a database", "malformed", "corrupt", "no such table", "no such column", "unsupported file format")
-
-
-def explain(problem: sqlite3.Error, path: str) -> BideError:
-    """Turn the database's complaint into an error that says what to do."""
-    text = str(problem).lower()
-    error: BideError
-    if any(word in text for word in _BUSY):
-        error = StoreBusyError(
-            f"The database {path!r} is held by another program ({problem}). Nothing was written. "
-            f"Close what else has it open for writing, and try again."
-        )
-    elif "disk is full" in text:
-        error = StoreUnavailableError(
-            f"The disk of {path!r} is full. Nothing of this transaction was written; everything acknowledged before "
-            f"is kept. Free some space and go on with invoke(None, config)."
-        )
-    elif any(word in text for word in _UNAVAILABLE):
-        error = StoreUnavailableError(
-            f"The database {path!r} cannot be opened or written ({problem}). Its folder must exist and, with the "
-            f"file, be writable by this user; check permissions and mounts, or choose another path."
-        )
-    elif any(word in text for word in _FORMAT):
-        error = StoreFormatError(
-            f"{path!r} is not a sound Bide database ({problem}). Bide did not change it. Choose another path, or "
-            f"restore the file from a backup."
-        )
-    else:
-        error = StoreError(f"The database {path!r} refused: {problem}.")
-    error.__cause__ = problem
-    return error

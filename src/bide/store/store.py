@@ -9,6 +9,7 @@ from typing import Any
 
 from bide.clock import Clock, Instant, SystemClock, uuid7
 from bide.errors import StoreError, StoreUnavailableError
+from bide.store.borrowed import BorrowedConnection
 from bide.store.database import Transaction
 from bide.store.migrate import migrate
 from bide.store.reads import LoggedAt, read_history, read_thread, read_waits
@@ -31,12 +32,14 @@ from bide.store.writes import (
     answer_waits,
     change_run,
     check_head,
+    checkpoint_params,
     edit_checkpoint,
     end_run,
     forget_step,
     hold_lease,
     insert_thread,
     log_events,
+    lost,
     open_wait,
     retire_step,
     taken_first,
@@ -114,6 +117,7 @@ class Store:
             log_events(tx, taking.thread_id, lease.run_id, seq, taking.events, now)
             return lease
 
+        self.database.check_present()
         # Before it is committed: from that moment on others in this process may look at it.
         self._driven.add(run_id)
         try:
@@ -140,16 +144,21 @@ class Store:
 
     def commit(self, lease: Lease, transition: Transition) -> None:
         """Save one transition of a leased run: a step, a pause, the end. Refused if lease or head are not ours."""
-        now = self.clock.now()
+        now, row = self.clock.now(), transition.checkpoint
+        if row is not None and transition.is_plain:
+            if self.database.write_one("commit", "write_checkpoint", checkpoint_params(lease, row, now)) != 1:
+                raise lost(lease)
+            return
 
         def save(tx: Transaction) -> None:
-            if transition.checkpoint is None:
+            if row is None:
                 hold_lease(tx, lease)
             else:
-                write_checkpoint(tx, lease, transition.checkpoint, now)
-            if not transition.is_plain:
-                self._save_rest(tx, lease, transition, now)
+                write_checkpoint(tx, lease, row, now)
+            self._save_rest(tx, lease, transition, now)
 
+        if transition.status is not RunStatus.RUNNING:
+            self.database.check_present()
         self.database.write("commit", save)
 
     def let_go(self, lease: Lease) -> None:
@@ -184,9 +193,9 @@ class Store:
 
         def save(tx: Transaction) -> None:
             hold_lease(tx, lease)
-            write_journal(tx, lease, make(tx.connection), now)
+            write_journal(tx, lease, make(BorrowedConnection(tx.connection)), now)
 
-        self.database.write("transact", save)
+        self.database.write_alone("transact", save)
 
     def edit(self, taking: Taking, checkpoint: CheckpointRow) -> str:
         """Write one checkpoint without running anything; return the thread's uid."""

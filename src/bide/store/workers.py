@@ -36,8 +36,7 @@ def this_host() -> str:
 
 
 def is_gone(host: str, pid: int, started: str, lease_until: Instant, now: Instant) -> bool:
-    """Say whether a worker is surely dead: its process is gone from this machine, or its lease has run out "
-    "elsewhere."""
+    """Say whether a worker is surely dead: its process is gone from this machine, or its lease ran out elsewhere."""
     if host != this_host():
         return lease_until < now
     present = _started(pid)

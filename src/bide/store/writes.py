@@ -71,9 +71,9 @@ def end_run(tx: Transaction, lease: Lease, status: RunStatus, error: str | None,
         raise lost(lease)
 
 
-def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, now: Instant) -> None:
-    """Write a checkpoint while the lease is ours and nothing stands in its place."""
-    params = {
+def checkpoint_params(lease: Lease, row: CheckpointRow, now: Instant) -> dict[str, Any]:
+    """Return the parameters of `write_checkpoint`."""
+    return {
         "thread_id": lease.thread_id,
         "seq": row.seq,
         "parent": row.parent,
@@ -84,10 +84,13 @@ def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, now: Ins
         "now": now,
         "body": row.body,
     }
-    if tx.run("write_checkpoint", params) != 1:
+
+
+def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, now: Instant) -> None:
+    """Write a checkpoint while the lease is ours and nothing stands in its place."""
+    if tx.run("write_checkpoint", checkpoint_params(lease, row, now)) != 1:
         raise lost(lease)
-    if row.channels:
-        write_channels(tx, lease.thread_id, row)
+    write_channels(tx, lease.thread_id, row)
 
 
 def edit_checkpoint(tx: Transaction, thread_id: str, row: CheckpointRow, expected: int, now: Instant) -> None:

@@ -230,10 +230,16 @@ ORDER BY number
 LIMIT :most
 
 -- name: list_threads
--- Every thread, newest first, with its latest run.
+-- Every thread, newest first, with its live run, or else its latest.
 SELECT t.thread_id, t.graph, t.created_at, r.status, r.updated_at
 FROM threads t
-LEFT JOIN runs r ON r.run_id = (SELECT max(run_id) FROM runs WHERE thread_id = t.thread_id)
+LEFT JOIN runs r ON r.run_id = (
+    SELECT run_id
+    FROM runs
+    WHERE thread_id = t.thread_id
+    ORDER BY CASE WHEN status IN ('ready', 'running', 'waiting', 'blocked') THEN 0 ELSE 1 END, run_id DESC
+    LIMIT 1
+)
 ORDER BY t.created_at DESC, t.thread_id
 LIMIT :most
 
