@@ -8,6 +8,8 @@ call. After a crash nobody knows whether it happened, so `verify` looks; if it c
     $ python examples/charge_once.py
     In doubt: looking into the bank's book.
     Paid, and booked once: booking 1 over 120 EUR
+    $ python examples/charge_once.py
+    Paid, and booked once: booking 1 over 120 EUR
 """
 
 import os
@@ -53,6 +55,9 @@ builder.add_edge(START, "pay")
 if __name__ == "__main__":
     graph = builder.compile(checkpointer="sqlite:///bills.db")
     config = {"configurable": {"thread_id": "bill-1"}}
-    is_known = bool(graph.get_state(config).next)
-    result = graph.invoke(None if is_known else {"amount": 120}, config)
+    found = graph.get_state(config)
+    if "booking" in found.values:
+        result = found.values  # paid before: a new run would pay again
+    else:
+        result = graph.invoke(None if found.next else {"amount": 120}, config)
     print(f"Paid, and booked once: {result['booking']} over {BOOK.read_text().strip()}")

@@ -27,7 +27,7 @@ class Profile:
     satisfied_by: tuple[str, ...]
 
 
-RUNTIME = Profile("run", ".", "the library and its two dependencies", satisfied_by=("run", "test"))
+RUNTIME = Profile("run", ".", "the library and its one dependency", satisfied_by=("run", "test"))
 EVERYTHING = Profile("test", ".[dev]", "the library and the tools of its tests", satisfied_by=("test",))
 
 

@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = _tell(files, assume_yes=given.yes)
     if folder is not None and code != 1 and not given.keep:
         shutil.rmtree(folder)
+        print("The database of this demo was removed; --keep keeps it, and --help shows more.")
     elif Path(files.ledger).exists():
         print(f"Kept: {files.database}\n      {files.ledger}")
     return code

@@ -23,7 +23,7 @@ def next_checkpoint(
     `outcomes` come in task order, whichever finished first, so the result is the same at every run.
     """
     writes = _gather(spec, outcomes)
-    full = [join for join in spec.joins if join in writes and _fills(spec, join, before, writes)]
+    full = [join for join in spec.joins if join in writes and _fills(spec, join, before, writes)] if spec.joins else ()
     seq = before.seq + 1
     values, changed = merge(spec, before, writes, outcomes)
     tasks = plan(seq, targets_of(spec, outcomes, full))

@@ -115,7 +115,7 @@ class _Walk:
                 raise GraphRecursionError(self._too_long())
             self.budget -= 1
             outcomes = yield from self._run_step()
-            asks = [question for outcome in outcomes for question in outcome.asks]
+            asks = [question for outcome in outcomes if outcome.asks for question in outcome.asks]
             if asks or len(outcomes) < len(self.checkpoint.tasks):
                 return (yield from self._pause_asking(outcomes, asks))
             held = yield from self._finish_step(outcomes)
@@ -215,7 +215,7 @@ class _Walk:
             self.unsaved = [outcome for outcome in self.unsaved if outcome.task.id not in problem.task_ids]
             yield from self._fail_step(outcomes, failed)
             raise
-        held: tuple[Question, ...] = tuple(question for outcome in outcomes for question in outcome.returns)
+        held = tuple([question for outcome in outcomes if outcome.returns for question in outcome.returns])
         if self.request.after:
             held += held_after(self.request.after, after, (), self.uid)
         if self.durable:

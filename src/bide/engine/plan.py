@@ -20,7 +20,8 @@ def targets_of(spec: GraphSpec, outcomes: Sequence[Outcome], full_joins: Iterabl
         places += node.edges
         places += outcome.routes
         places += outcome.goto
-    places += (spec.joins[join] for join in full_joins)
+    for join in full_joins:
+        places.append(spec.joins[join])
     return places
 
 

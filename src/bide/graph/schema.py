@@ -149,7 +149,10 @@ def reader_with_extras(joins: frozenset[str]) -> Read:
     """Read the whole state, with keys that an edit brought in; only the graph's own barriers are left out."""
 
     def read(values: Mapping[str, Any]) -> dict[str, Any]:
-        lent = {key: lend(value) if value.__class__ in _COPIED else value for key, value in values.items()}
+        if _COPIED.isdisjoint(map(type, values.values())):
+            lent = dict(values)
+        else:
+            lent = {key: lend(value) for key, value in values.items()}
         for join in joins:
             lent.pop(join, None)
         return lent
