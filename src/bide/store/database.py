@@ -86,6 +86,7 @@ def statements(script: str) -> list[str]:
     return [statement for statement in (*found, current.strip()) if statement]
 
 
+@cache
 def sql_text(name: str) -> str:
     """Read a file of the `sql` folder."""
     return (SQL / name).read_text(encoding="utf-8")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from bide.clock import Instant
@@ -23,10 +25,11 @@ class Migration(NamedTuple):
     script: str
 
 
-def known_migrations() -> list[Migration]:
+@cache
+def known_migrations() -> Sequence[Migration]:
     """Read the numbered files, in order."""
     found = (SQL / "migrations").glob("*.sql")
-    return sorted(_migration(file.name, file.read_text(encoding="utf-8")) for file in found)
+    return tuple(sorted(_migration(file.name, file.read_text(encoding="utf-8")) for file in found))
 
 
 def _migration(name: str, script: str) -> Migration:
@@ -36,7 +39,7 @@ def _migration(name: str, script: str) -> Migration:
     return Migration(int(found[1]), found[2], script)
 
 
-def migrate(database: SqliteDatabase, now: Instant, migrations: list[Migration] | None = None) -> int:
+def migrate(database: SqliteDatabase, now: Instant, migrations: Sequence[Migration] | None = None) -> int:
     """Bring the database to the newest schema; return its version. One transaction: all of it, or nothing."""
     steps = known_migrations() if migrations is None else migrations
     newest = steps[-1].version if steps else FIRST
