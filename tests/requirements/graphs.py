@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from bide import Command, CompiledGraph, Interrupt, StateGraph
 
@@ -34,3 +35,33 @@ def checkpoint_ids(graph: CompiledGraph, config: dict[str, Any]) -> list[str]:
 def url_of(folder: Path) -> str:
     """The URL of the one database in a folder."""
     return f"sqlite:///{folder / 'bide.db'}"
+
+
+class Work(TypedDict, total=False):
+    value: int
+    nested: dict[str, Any]
+    found: Annotated[list[str], operator.add]
+    joined: list[str]
+
+
+class Line:
+    """a → b → c, with a note of every run of a node."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def a(self, state: Work) -> dict[str, Any]:
+        return self._note("a")
+
+    def b(self, state: Work) -> dict[str, Any]:
+        return self._note("b")
+
+    def c(self, state: Work) -> dict[str, Any]:
+        return self._note("c")
+
+    def _note(self, name: str) -> dict[str, Any]:
+        self.ran.append(name)
+        return {"found": [name]}
+
+    def graph(self) -> StateGraph:
+        return in_line(Work, self.a, self.b, self.c)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -11,37 +10,7 @@ from bide import Command, Interrupt, Send, StateGraph, interrupt
 from bide.errors import (
     GraphChanged,
 )
-from tests.requirements.graphs import answer, in_line, thread
-
-
-class Work(TypedDict, total=False):
-    value: int
-    nested: dict[str, Any]
-    found: Annotated[list[str], operator.add]
-    joined: list[str]
-
-
-class Line:
-    """a → b → c, with a note of every run of a node."""
-
-    def __init__(self) -> None:
-        self.ran: list[str] = []
-
-    def a(self, state: Work) -> dict[str, Any]:
-        return self._note("a")
-
-    def b(self, state: Work) -> dict[str, Any]:
-        return self._note("b")
-
-    def c(self, state: Work) -> dict[str, Any]:
-        return self._note("c")
-
-    def _note(self, name: str) -> dict[str, Any]:
-        self.ran.append(name)
-        return {"found": [name]}
-
-    def graph(self) -> StateGraph:
-        return in_line(Work, self.a, self.b, self.c)
+from tests.requirements.graphs import Line, Work, answer, in_line, thread
 
 
 class Fan:

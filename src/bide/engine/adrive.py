@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
 from bide.engine.context import RunContext, TaskContext, entering, leaving
-from bide.engine.drive import Saver, save, thread_pool
+from bide.engine.drive import Saver, Workforce, save
 from bide.engine.shield import to_its_end
 from bide.engine.spec import GraphSpec
-from bide.engine.tally import Tally
 from bide.engine.values import CUSTOM, Assignment, Emit, Join, Outcome, Start
 from bide.engine.work import Action, Story, work
 
@@ -65,18 +63,11 @@ async def _aperform(effect: Any, crew: AsyncCrew, saver: Saver | None) -> tuple[
     return (), save(saver, effect, crew.context)
 
 
-class AsyncCrew:
+class AsyncCrew(Workforce):
     """Runs tasks for `arun`: async nodes as asyncio tasks, sync nodes in threads."""
 
     def __init__(self, spec: GraphSpec, context: RunContext, *, most: int | None, is_live: bool) -> None:
-        self.spec = spec
-        self.context = context
-        self.most = most
-        self.is_live = is_live
-        self.lone: Assignment | None = None
-        self.has_failed = False
-        self.tally = Tally()
-        self.pool: ThreadPoolExecutor | None = None
+        super().__init__(spec, context, most=most, is_live=is_live)
         self.tasks: set[asyncio.Task[None]] = set()
         self.inbox: asyncio.Queue[Any] = asyncio.Queue()
         self.gate = asyncio.Semaphore(most) if most else None
@@ -164,11 +155,9 @@ class AsyncCrew:
             leaving(token)
 
     async def _in_thread(self, action: Action) -> Any:
-        if self.pool is None:
-            self.pool = thread_pool(self.most)
         call = copy_context().run
         self.tally.begin()
-        return await asyncio.get_running_loop().run_in_executor(self.pool, self._guarded, call, action)
+        return await asyncio.get_running_loop().run_in_executor(self.threads(), self._guarded, call, action)
 
     def _guarded(self, call: Any, action: Action) -> Any:
         try:
@@ -186,8 +175,3 @@ class AsyncCrew:
             task.cancel()
         if self.tasks:
             await asyncio.wait(self.tasks)
-
-    def close(self) -> None:
-        """Let go of the threads; those in the middle of a node finish by themselves."""
-        if self.pool is not None:
-            self.pool.shutdown(wait=False)

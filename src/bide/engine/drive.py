@@ -83,8 +83,8 @@ def save(saver: Saver | None, effect: Any, context: RunContext) -> Any:
     return reply
 
 
-class Crew:
-    """Runs tasks for `run`: a lone one in the caller's thread, several in threads of their own."""
+class Workforce:
+    """What both crews have: the run that they work for, and threads for sync nodes, made when they are needed."""
 
     def __init__(self, spec: GraphSpec, context: RunContext, *, most: int | None, is_live: bool) -> None:
         self.spec = spec
@@ -94,7 +94,28 @@ class Crew:
         self.lone: Assignment | None = None
         self.has_failed = False
         self.tally = Tally()
-        self.pool: ThreadPoolExecutor | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Return the threads of this crew."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # brings logging along: a tenth of `import bide`
+
+            self._pool = ThreadPoolExecutor(self.most or MOST_THREADS, thread_name_prefix="bide-task")
+        return self._pool
+
+    def close(self) -> None:
+        """Let go of the threads; those in the middle of a node finish by themselves, and no other task begins."""
+        self.has_failed = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+
+
+class Crew(Workforce):
+    """Runs tasks for `run`: a lone one in the caller's thread, several in threads of their own."""
+
+    def __init__(self, spec: GraphSpec, context: RunContext, *, most: int | None, is_live: bool) -> None:
+        super().__init__(spec, context, most=most, is_live=is_live)
         self.inbox: SimpleQueue[Any] = SimpleQueue()
         if is_live:
             context.emit = lambda data: self.inbox.put(Emit(CUSTOM, data))
@@ -105,11 +126,9 @@ class Crew:
             self.lone = assignments[0]
             return
         self.has_failed = False
-        if self.pool is None:
-            self.pool = thread_pool(self.most)
         self.tally.begin(len(assignments))
         for assignment in assignments:
-            self.pool.submit(copy_context().run, self._work, assignment)
+            self.threads().submit(copy_context().run, self._work, assignment)
 
     def join(self) -> Generator[Emit, None, list[Outcome]]:
         """Yield events until a task has finished; return every outcome there is by then."""
@@ -148,19 +167,6 @@ class Crew:
             return
         self.has_failed = self.has_failed or outcome.error is not None
         self.inbox.put(outcome)
-
-    def close(self) -> None:
-        """Let go of the threads; those in the middle of a node finish by themselves, and no other task begins."""
-        self.has_failed = True
-        if self.pool is not None:
-            self.pool.shutdown(wait=False)
-
-
-def thread_pool(most: int | None) -> ThreadPoolExecutor:
-    """Make the threads for several tasks at once."""
-    from concurrent.futures import ThreadPoolExecutor  # brings logging along: a tenth of `import bide`, for some runs
-
-    return ThreadPoolExecutor(most or MOST_THREADS, thread_name_prefix="bide-task")
 
 
 def perform(story: Story, context: TaskContext) -> Outcome:
