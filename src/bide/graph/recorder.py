@@ -83,7 +83,12 @@ class Recorder:
     def abandon(self, reason: BaseException) -> None:
         """Let go of a run that its caller has dropped: finished steps and recorded results stay."""
         lease, self.lease = self.lease, None
-        if lease is None or isinstance(reason, LeaseLostError):
+        if lease is None:
+            return
+        if isinstance(reason, LeaseLostError):
+            # The run is another's; there is nothing to mark, only to let go of.
+            self.store.let_go(lease)
+            self._writer.close()
             return
         event = self.pages.event("run.cancelled", {"reason": type(reason).__name__})
         change = Transition(0, status=RunStatus.CANCELLED, error=told(reason), events=(event,))

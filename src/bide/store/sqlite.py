@@ -391,9 +391,10 @@ class SqliteDatabase:
         self._check_open()
         if not self.blocking:
             return
+        found = self._identities()
         if self._files is None:
-            self._files = self._identities()
-        elif self._files != self._identities():
+            self._files = found or None
+        elif self._files != found:
             raise StoreUnavailableError(
                 f"{self.path!r} or its log was moved, deleted or replaced while it was open: what is written now would "
                 f"not be found again. Stop, bring the files back, and open the store anew."
