@@ -165,7 +165,7 @@ def test_adding_a_class_again_changes_nothing():
 
 
 def test_name_that_is_taken_is_refused_with_the_way_out():
-    other = make_dataclass("Tree", ["x"])
+    other = make_dataclass("Tree", ["x"], namespace={"__module__": "elsewhere"})
     registry = Registry()
     registry.add(Tree)
 
@@ -178,7 +178,7 @@ def test_name_that_is_taken_in_a_parent_is_refused():
     parent.add(Tree)
 
     with pytest.raises(CodecError, match="is taken"):
-        Registry(parent).add(make_dataclass("Tree", ["x"]))
+        Registry(parent).add(make_dataclass("Tree", ["x"], namespace={"__module__": "elsewhere"}))
 
 
 def test_two_registries_side_by_side_may_use_one_name():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from threading import Lock, get_ident
 from typing import Any, TypeVar
+from weakref import finalize
 
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
 from bide.failpoints import ON as FAILPOINTS_ON
@@ -77,6 +78,26 @@ class _Ticket:
         self.error: BaseException | None = None
 
 
+def _close_forgotten(connections: list[sqlite3.Connection], gate: Gate | nullcontext[None], process: int) -> None:
+    """Close what nobody closed; not in a forked child, whose connections are its parent's."""
+    if process == os.getpid():
+        _close_all(connections, gate)
+
+
+def _close_all(connections: list[sqlite3.Connection], gate: Gate | nullcontext[None]) -> None:
+    """Close what was left open, inside the gate; a file that is gone by then is not worth an error."""
+    if not connections:
+        return
+    try:
+        with gate:
+            for connection in connections:
+                connection.close()
+    except (sqlite3.Error, OSError, StoreError):
+        return
+    finally:
+        connections.clear()
+
+
 class SqliteDatabase:
     """One SQLite database, shared by the threads of this process and by other processes.
 
@@ -92,6 +113,9 @@ class SqliteDatabase:
         if self.blocking:
             check_kind(path)
         self._gate: Gate | nullcontext[None] = Gate(path + "-lock") if self.blocking else nullcontext()
+        # A store that nobody closes is closed when it is collected, or when the process ends.
+        self._connections: list[sqlite3.Connection] = []
+        self._forgotten = finalize(self, _close_forgotten, self._connections, self._gate, os.getpid())
         self._queue: deque[_Ticket] = deque()
         self._turn = Lock()
         self._readers: list[sqlite3.Connection] = []
@@ -111,6 +135,7 @@ class SqliteDatabase:
                 if is_short:
                     self._check_whole()
         except BaseException:
+            _close_all(self._connections, nullcontext())
             if isinstance(self._gate, Gate):
                 self._gate.close()
             raise
@@ -358,6 +383,7 @@ class SqliteDatabase:
             connection = sqlite3.connect(
                 self.path, timeout=30, isolation_level=None, check_same_thread=False, cached_statements=256
             )
+            self._connections.append(connection)
             connection.execute("PRAGMA trusted_schema = OFF")
             if self.blocking:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -371,7 +397,7 @@ class SqliteDatabase:
         """Look whether the pages that the file lacks are in its log, as after a crash in a checkpoint."""
         found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            self._writer.close()
+            _close_all(self._connections, nullcontext())
             raise StoreFormatError(
                 f"{self.path!r} is damaged ({found}). Bide did not change it. Restore it from a backup; what is left "
                 f"can be read with the sqlite3 program's .recover."
@@ -431,3 +457,4 @@ class SqliteDatabase:
     def _close_connection(self, connection: sqlite3.Connection) -> None:
         with self._gate:
             connection.close()
+        self._connections.remove(connection)
