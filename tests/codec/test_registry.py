@@ -164,8 +164,14 @@ def test_adding_a_class_again_changes_nothing():
     assert registry.named("Tree") is first
 
 
+def tree_of_another_module() -> type:
+    other = make_dataclass("Tree", ["x"])
+    other.__module__ = "elsewhere"
+    return other
+
+
 def test_name_that_is_taken_is_refused_with_the_way_out():
-    other = make_dataclass("Tree", ["x"], namespace={"__module__": "elsewhere"})
+    other = tree_of_another_module()
     registry = Registry()
     registry.add(Tree)
 
@@ -178,7 +184,7 @@ def test_name_that_is_taken_in_a_parent_is_refused():
     parent.add(Tree)
 
     with pytest.raises(CodecError, match="is taken"):
-        Registry(parent).add(make_dataclass("Tree", ["x"], namespace={"__module__": "elsewhere"}))
+        Registry(parent).add(tree_of_another_module())
 
 
 def test_two_registries_side_by_side_may_use_one_name():

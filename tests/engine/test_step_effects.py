@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -110,12 +111,12 @@ def books(tmp_path: Path) -> Callable[[], list[int]]:
     path = tmp_path / "bide.db"
 
     def rows() -> list[int]:
-        with sqlite3.connect(path) as reader:
+        with closing(sqlite3.connect(path)) as reader:
             found = [amount for (amount,) in reader.execute("SELECT amount FROM books ORDER BY amount")]
         reader.close()
         return found
 
-    with Store.open(f"sqlite:///{path}"), sqlite3.connect(path) as writer:
+    with Store.open(f"sqlite:///{path}"), closing(sqlite3.connect(path)) as writer, writer:
         writer.execute("CREATE TABLE books (amount BIGINT)")
     writer.close()
     return rows

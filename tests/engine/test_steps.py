@@ -6,6 +6,7 @@ import asyncio
 import operator
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -197,7 +198,7 @@ def test_step_is_durable_in_every_mode_before_the_node_goes_on(tmp_path: Path, l
 
     def node(state: Log) -> None:
         step(ledger.charge, 10)
-        with sqlite3.connect(tmp_path / "bide.db") as other:
+        with closing(sqlite3.connect(tmp_path / "bide.db")) as other, other:
             seen_by_another.extend(other.execute("SELECT key FROM journal WHERE kind = 'step'").fetchall())
         other.close()
 

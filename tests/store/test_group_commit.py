@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from threading import Event
 from time import sleep
 from typing import Any
@@ -150,7 +151,7 @@ def test_writers_after_a_close_are_told_and_those_before_are_kept(crowd):
     with pytest.raises(StoreError, match=r"has been closed. Open it again"):
         crowd.database.write("row", adding("late"))
     assert ends[0].result() == "first added"
-    with sqlite3.connect(crowd.database.path) as reader:
+    with closing(sqlite3.connect(crowd.database.path)) as reader:
         assert reader.execute("SELECT name FROM rows").fetchall() == [("first",)]
 
 
