@@ -143,12 +143,19 @@ class Barrier(Channel):
         return self.names.issubset({*([] if current is UNSET else current), *writes})
 
 
-_COPIED = frozenset({list, dict, set})
+COPIED = frozenset({list, dict, set})
+"""Plain containers, which may be changed in place."""
 
 
 def lend(value: Any) -> Any:
-    """Copy a plain container, so that its owner does not see what is done to it; anything else is lent as it is."""
-    return value.copy() if value.__class__ in _COPIED else value
+    """Copy plain containers all the way down; a flat one is copied in one go, and most are flat."""
+    kind = value.__class__
+    if kind is list:
+        return value.copy() if COPIED.isdisjoint(map(type, value)) else [lend(item) for item in value]
+    if kind is dict:
+        flat = COPIED.isdisjoint(map(type, value.values()))
+        return value.copy() if flat else {key: lend(item) for key, item in value.items()}
+    return value.copy() if kind is set else value
 
 
 def _short(value: Any) -> str:

@@ -129,7 +129,7 @@ def _start(spec: GraphSpec, loaded: Loaded, writes: Sequence[Write], goto: Seque
         routed = yield from choose(checkpoint, [entry.task])
         checkpoint = rerouted(spec, checkpoint, [*spec.start.edges, *routed])
     checkpoint = checkpoint._replace(parent=loaded.checkpoint.seq if loaded.checkpoint else None)
-    begin = Begin(loaded, checkpoint, changed, supersede=loaded.run, cancel_waits=True, forget=True)
+    begin = Begin(loaded, checkpoint, changed, supersede=loaded.run, forget=True)
     return _fresh(begin, checkpoint)
 
 
@@ -383,7 +383,7 @@ def _fork(spec: GraphSpec, loaded: Loaded, old: Checkpoint, writes: Sequence[Wri
     checkpoint, changed = fork_checkpoint(spec, loaded, old, writes)
     if writes:
         checkpoint = yield from reroute(spec, checkpoint)
-    begin = Begin(loaded, checkpoint, changed, supersede=loaded.run, cancel_waits=True, forget=True)
+    begin = Begin(loaded, checkpoint, changed, supersede=loaded.run, forget=True)
     return _fresh(begin, checkpoint)
 
 

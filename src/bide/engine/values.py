@@ -213,7 +213,6 @@ class Begin(NamedTuple):
     supersede: RunInfo | None = None
     """The live run that this one replaces."""
     answers: tuple[tuple[Question, Any], ...] = ()
-    cancel_waits: bool = False
     forget: bool = False
     """Whether the tasks planned before are dropped, with their journal."""
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence, Set
 from typing import Any, NamedTuple, get_args, get_origin
 
-from bide.engine.channels import Channel, LastValue, Reduced
+from bide.engine.channels import COPIED, Channel, LastValue, Reduced, lend
 from bide.errors import GraphError, InvalidUpdateError
 from bide.types import UNSET
 
@@ -23,7 +23,6 @@ _ABSTRACT: dict[Any, type] = {
     Set: set,
     MutableSet: set,
 }
-_COPIED = frozenset({list, dict, set})
 
 
 class Schema(NamedTuple):
@@ -130,17 +129,6 @@ def _empty(kind: Any) -> Callable[[], Any] | None:
 # returns it.
 
 
-def lend(value: Any) -> Any:
-    """Copy plain containers; a flat one is copied in one go, and most are flat."""
-    kind = value.__class__
-    if kind is list:
-        return value.copy() if _COPIED.isdisjoint(map(type, value)) else [lend(item) for item in value]
-    if kind is dict:
-        flat = _COPIED.isdisjoint(map(type, value.values()))
-        return value.copy() if flat else {key: lend(item) for key, item in value.items()}
-    return value.copy() if kind is set else value
-
-
 def _dict_reader(keys: tuple[str, ...]) -> Read:
     return lambda values: _lent(values, keys)
 
@@ -149,7 +137,7 @@ def reader_with_extras(joins: frozenset[str]) -> Read:
     """Read the whole state, with keys that an edit brought in; only the graph's own barriers are left out."""
 
     def read(values: Mapping[str, Any]) -> dict[str, Any]:
-        if _COPIED.isdisjoint(map(type, values.values())):
+        if COPIED.isdisjoint(map(type, values.values())):
             lent = dict(values)
         else:
             lent = {key: lend(value) for key, value in values.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -24,35 +24,12 @@ class Transaction(Protocol):
         """Run a query for its effect; return how many rows it changed."""
         ...
 
-    def run_many(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
-        """Run a query once for each set of parameters."""
-        ...
-
     def one(self, query: str, params: Mapping[str, Any]) -> Row | None:
         """Return the first row, or None."""
         ...
 
     def all(self, query: str, params: Mapping[str, Any]) -> Sequence[Row]:
         """Return every row."""
-        ...
-
-
-class Database(Protocol):
-    """A SQL database that keeps what it has acknowledged."""
-
-    blocking: bool
-    """Whether a call may wait for a disk or a network."""
-
-    def write(self, name: str, work: Callable[[Transaction], T]) -> T:
-        """Run `work` in one transaction; when this returns, it is durable."""
-        ...
-
-    def read(self, work: Callable[[Transaction], T]) -> T:
-        """Run `work` on one consistent snapshot."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the database."""
         ...
 
 

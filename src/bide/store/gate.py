@@ -2,8 +2,8 @@
 
 SQLite before 3.51.3 can damage a database in WAL mode when one connection commits while another one runs a checkpoint
 (the "WAL-reset bug"), and Debian 12 ships 3.40.1. So every process of Bide commits, checkpoints, opens and closes only
-while it holds this gate. It also makes writers of several processes wait in the kernel's order of things and not in
-SQLite's busy handler, which starves the unlucky.
+while it holds this gate. It also takes the place of SQLite's busy handler, which starves the unlucky: those who wait
+here try again soon, and at random.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from threading import Lock, get_ident
 from typing import Any, TypeVar
@@ -46,12 +46,6 @@ class SqliteTransaction:
         if FAILPOINTS_ON:
             failpoint(f"{self.name}:{query}")
         return count
-
-    def run_many(self, query: str, params: Iterable[Mapping[str, Any]]) -> None:
-        """Run a query once for each set of parameters."""
-        self.connection.executemany(self.sql[query], params)
-        if FAILPOINTS_ON:
-            failpoint(f"{self.name}:{query}")
 
     def one(self, query: str, params: Mapping[str, Any]) -> Row | None:
         """Return the first row, or None. The cursor is run out, so that a RETURNING statement is over."""
