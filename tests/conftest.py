@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_messages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own messages, unless a test is about LangChain: whether it is loaded decides what `add_messages` makes."""
+    if request.path.parent.name != "langchain":
+        monkeypatch.delitem(sys.modules, "langchain_core.messages", raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args
 from uuid import UUID
@@ -11,7 +13,7 @@ from uuid import UUID
 import pydantic
 import pytest
 
-from bide.errors import InvalidUpdateError
+from bide.errors import GraphError, InvalidUpdateError
 from bide.messages import (
     REMOVE_ALL_MESSAGES,
     AIMessage,
@@ -21,7 +23,14 @@ from bide.messages import (
     SystemMessage,
     ToolMessage,
     add_messages,
+    settled,
 )
+
+
+@pytest.fixture(autouse=True)
+def without_langchain(monkeypatch):
+    """Whether LangChain is loaded decides what `add_messages` makes; here it is not, whatever ran before."""
+    monkeypatch.delitem(sys.modules, "langchain_core.messages", raising=False)
 
 
 def texts(messages: list[Any]) -> list[str]:
@@ -108,10 +117,14 @@ def test_pretty_print_shows_speaker_and_text(capsys):
         ({"type": "ai", "content": "x", "tool_calls": [{"name": "f", "args": {}, "id": "c"}]},
          AIMessage("x", tool_calls=[{"name": "f", "args": {}, "id": "c"}])),
         ({"role": "system", "content": "x"}, SystemMessage("x")),
-        ({"role": "developer", "content": "x"}, SystemMessage("x")),
+        ({"role": "developer", "content": "x"},
+         SystemMessage("x", additional_kwargs={"__openai_role__": "developer"})),
         ({"role": "tool", "content": "x", "tool_call_id": "c"}, ToolMessage("x", tool_call_id="c")),
         ({"role": "user", "content": "x", "mood": "good", "refusal": None},
          HumanMessage("x", additional_kwargs={"mood": "good"})),
+        ({"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"],
+          "kwargs": {"content": "x", "type": "human", "name": "Ada"}},
+         HumanMessage("x", name="Ada")),
         (SystemMessage("x"), SystemMessage("x")),
     ],
 )  # fmt: skip
@@ -164,6 +177,7 @@ def test_id_in_a_dict_becomes_text():
         {"role": "user"},
         {"role": "user", "content": 5},
         {"type": "text", "text": "x"},
+        {"lc": 1, "type": "constructor", "id": ["os", "system"], "kwargs": {"content": "x"}},
         ("king", "x"),
         ("user",),
         ("user", "x", "y"),
@@ -271,6 +285,12 @@ def test_message_with_an_id_is_kept_as_the_object_it_is():
     assert found[1] is theirs
 
 
+def test_stored_list_stays_as_it_is():
+    stored = [HumanMessage("a", id="1"), Lookalike(content="b", id="2")]
+
+    assert settled(stored) is stored
+
+
 def test_each_missing_id_is_a_new_one():
     found = add_messages(["a", "b"], ["c", Lookalike(content="d")])
 
@@ -323,6 +343,55 @@ def test_add_messages_can_annotate_a_field():
     _, reducer = get_args(Annotated[list[Any], add_messages])
 
     assert texts(reducer(["a"], ["b"])) == ["a", "b"]
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def test_add_messages_without_messages_is_a_reducer_with_these_options():
+    _, reducer = get_args(Annotated[list[Any], add_messages(format=None)])
+
+    assert texts(reducer(["a"], ["b"])) == ["a", "b"]
+
+
+def test_reducers_with_the_same_options_are_the_same_and_have_a_name():
+    reducer: Any = add_messages(format="langchain-openai")
+
+    assert add_messages(format="langchain-openai") is reducer
+    assert add_messages() is add_messages
+    assert reducer.__name__ == "add_messages(format='langchain-openai')"
+
+
+def test_unknown_format_is_refused_where_it_is_written():
+    with pytest.raises(GraphError, match=r"format='markdown'.*'langchain-openai'"):
+        add_messages(format="markdown")
+
+
+def test_format_of_langchain_is_refused_without_langchain():
+    with pytest.raises(GraphError, match=r"LangChain is not loaded.*pip install 'bide\[langchain\]'"):
+        add_messages([], ["x"], format="langchain-openai")
+
+
+@pytest.mark.parametrize("given", [{"left": ["a"]}, {"right": ["a"]}])
+def test_one_list_alone_is_refused(given):
+    with pytest.raises(InvalidUpdateError, match="two lists"):
+        add_messages(**given)
+
+
+# --- how it behaves ---------------------------------------------------------------------------------------------------
+
+
+def test_merging_loads_neither_pydantic_nor_langchain():
+    program = (
+        "import sys, bide.graph.tokens as tokens; from bide import add_messages; "
+        "add_messages(['x'], [('ai', 'y')]); assert tokens.token_handler(print, {}) is None\n"
+        "with tokens.langchain_scope({}, None): pass\n"
+        "print([name for name in sys.modules if name.startswith(('pydantic', 'langchain'))])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+
+    assert done.stdout.strip() == "[]"
 
 
 def test_time_grows_with_the_number_of_messages_and_not_with_its_square():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
+from threading import Event
 from typing import Protocol
 
 Instant = int
@@ -18,6 +19,14 @@ class Clock(Protocol):
         """Return the present instant."""
         ...
 
+    def sleep(self, seconds: float, stopped: Event) -> None:
+        """Return when so much time has passed, or earlier when `stopped` is set."""
+        ...
+
+    async def asleep(self, seconds: float) -> None:
+        """Do what `sleep` does, on an event loop."""
+        ...
+
 
 class SystemClock:
     """The machine's own clock."""
@@ -25,6 +34,17 @@ class SystemClock:
     def now(self) -> Instant:
         """Return the present instant."""
         return time.time_ns() // 1_000_000
+
+    def sleep(self, seconds: float, stopped: Event) -> None:
+        """Wait in the caller's thread."""
+        if seconds > 0:
+            stopped.wait(seconds)
+
+    async def asleep(self, seconds: float) -> None:
+        """Wait on the caller's event loop."""
+        from asyncio import sleep  # a fifth of the time of `import bide`, which sync callers need not spend
+
+        await sleep(max(seconds, 0))
 
 
 def iso(instant: Instant) -> str:

@@ -18,6 +18,9 @@
     │   └── InterruptSwallowedError  the node caught the pause and went on
     ├── ReplayMismatchError        the node did something else than when it was first run
     ├── StepError                  a `step()` was used wrongly, or cannot be kept
+    ├── NodeTimeoutError           a node took longer than its `timeout`
+    ├── NodeFailure                a node's error as it was written down, when its own object is gone
+    ├── GraphDrained               the run was asked to stop, and did between two steps
     ├── GraphInterrupt             only with `raise_on_interrupt=True`: the pause, as an exception
     ├── CodecError                 a value cannot be stored, or stored bytes cannot be read
     │   ├── UnstorableValueError   refused when written, with the path of the value
@@ -120,6 +123,28 @@ class ReplayMismatchError(BideError, RuntimeError):
 
 class StepError(BideError, RuntimeError):
     """A `step()` was used wrongly, or its result cannot be kept."""
+
+
+class NodeTimeoutError(BideError, TimeoutError):
+    """A node took longer than its timeout allows. It may be retried."""
+
+    def __init__(self, message: str, *, node: str = "", kind: str = "run"):
+        super().__init__(message)
+        self.node = node
+        self.kind = kind
+
+
+class NodeFailure(BideError):
+    """A node's error as its journal holds it: the kind and the text, after the process that raised it is gone."""
+
+    def __init__(self, kind: str, text: str):
+        super().__init__(f"{kind}: {text}")
+        self.kind = kind
+        self.text = text
+
+
+class GraphDrained(BideError):
+    """The run was asked to stop and did, between two steps. It is saved, and goes on with `invoke(None)`."""
 
 
 class GraphInterrupt(BideError):

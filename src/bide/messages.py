@@ -1,20 +1,27 @@
 """Chat messages, and the reducer that keeps a list of them.
 
 The classes have the names and attributes of LangChain's, so code that reads `message.type`, `message.content` or
-`message.tool_calls` works with both. LangChain itself is never imported: its messages are recognised by their
-attributes and are kept as they are.
+`message.tool_calls` works with both, and so does `isinstance` with ours. LangChain itself is never imported. But where
+a process has loaded it, `add_messages` makes LangChain's own messages of everything, because LangChain's models take
+nothing else.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+import sys
+from abc import ABC
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from typing import Any, ClassVar
+from functools import lru_cache, partial
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar, overload
 from uuid import uuid4
 
-from bide.errors import InvalidUpdateError
+from bide.errors import GraphError, InvalidUpdateError
+from bide.types import Overwrite
 
 __all__ = [
     "REMOVE_ALL_MESSAGES",
@@ -25,13 +32,17 @@ __all__ = [
     "SystemMessage",
     "ToolMessage",
     "add_messages",
+    "settled",
+    "with_ids",
 ]
 
 REMOVE_ALL_MESSAGES = "__remove_all__"
 
+_LANGCHAIN = "langchain_core.messages"
+
 
 @dataclass(slots=True, repr=False)
-class Message:
+class Message(ABC):
     """One message of a conversation; the subclasses say who speaks."""
 
     type: ClassVar[str] = "message"
@@ -62,6 +73,14 @@ class Message:
     def __repr__(self) -> str:
         told = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)[1:] if not _is_default(self, f)]
         return f"{type(self).__name__}({', '.join([repr(self.content), *told])})"
+
+    @classmethod
+    def __subclasshook__(cls, other: Any) -> bool:
+        # A list that held our messages holds LangChain's once somebody has loaded it. Code that asks
+        # `isinstance(message, AIMessage)` must not take another branch then.
+        name = "BaseMessage" if cls is Message else cls.__name__
+        same = (base.__name__ == name and base.__module__.startswith(_LANGCHAIN) for base in other.__mro__)
+        return (cls.__module__ == __name__ and any(same)) or NotImplemented
 
 
 @dataclass(slots=True, repr=False)
@@ -116,17 +135,48 @@ class RemoveMessage(Message):
         return f"RemoveMessage(id={self.id!r})"
 
 
-def add_messages(left: Any, right: Any) -> list[Any]:
+@overload
+def add_messages(left: Any, right: Any, *, format: str | None = None) -> list[Any]: ...
+
+
+@overload
+def add_messages(*, format: str | None = None) -> Callable[[Any, Any], list[Any]]: ...
+
+
+def add_messages(left: Any = MISSING, right: Any = MISSING, *, format: str | None = None) -> Any:
     """Return the messages of `left` with those of `right` merged in by id.
 
     A message whose id is known replaces the old one in its place, a `RemoveMessage` deletes it, and any other message
     is appended. Messages without an id get one. Neither argument is changed.
 
+    Where LangChain is loaded, all of them become LangChain's messages, and chunks become whole messages. There
+    `format="langchain-openai"` also writes their contents in the form of OpenAI: text, or blocks of text and images.
+
     >>> class State(TypedDict):
     ...     messages: Annotated[list, add_messages]
+    ...     pictures: Annotated[list, add_messages(format="langchain-openai")]
     """
-    merged = _messages(left)
-    update = _messages(right)
+    if format not in (None, "langchain-openai"):
+        raise GraphError(f"add_messages(format={format!r}) is not known. There is 'langchain-openai', and None.")
+    if left is MISSING and right is MISSING:
+        return _reducer(format)
+    if left is MISSING or right is MISSING:
+        raise InvalidUpdateError("add_messages takes two lists of messages to merge them, and only one was given.")
+    merged = _merged(_messages(left), _messages(right))
+    return merged if format is None else _in_openais_form(merged)
+
+
+@lru_cache
+def _reducer(format: str | None) -> Callable[[Any, Any], list[Any]]:
+    """Return the same object for the same options: two schemas that ask for the same must be seen to agree."""
+    if format is None:
+        return add_messages
+    reducer = partial(add_messages, format=format)
+    reducer.__name__ = f"add_messages(format={format!r})"  # type: ignore[attr-defined]
+    return reducer
+
+
+def _merged(merged: list[Any], update: list[Any]) -> list[Any]:
     reset = _last_reset(update)
     if reset is not None:
         merged, update = [], update[reset + 1 :]
@@ -147,10 +197,18 @@ def add_messages(left: Any, right: Any) -> list[Any]:
     return [message for message in merged if message.id not in removed] if removed else merged
 
 
+def settled(messages: list[Any]) -> list[Any]:
+    """Return a stored list as `add_messages` would keep it in this process: it may be older than LangChain in it."""
+    if _loaded_langchain() is None or _CLASSES.isdisjoint(map(type, messages)):
+        return messages
+    return _messages(messages)
+
+
 def _messages(given: Any) -> list[Any]:
     """Return a new list of messages, each with an id."""
     many = given if isinstance(given, list) else [given]
-    return [_with_id(_message(one)) for one in many]
+    langchain = _loaded_langchain()
+    return [_with_id(_message(one, langchain)) for one in many]
 
 
 def _last_reset(update: list[Any]) -> int | None:
@@ -166,6 +224,21 @@ def _nothing_to_remove(unknown: str, known: Iterable[str]) -> str:
         f"RemoveMessage(id={unknown!r}) names a message that is not in the list, so nothing was changed. "
         f"Known ids: {some}. To delete every message use RemoveMessage(id=REMOVE_ALL_MESSAGES)."
     )
+
+
+def with_ids(writes: Iterable[tuple[str, Any]]) -> tuple[tuple[str, Any], ...]:
+    """Return what a node wrote with an id on every message, so that a stream and the state know it by the same."""
+    return tuple((key, _identified(value)) for key, value in writes)
+
+
+def _identified(value: Any) -> Any:
+    if isinstance(value, Overwrite):
+        return Overwrite(_identified(value.value))
+    if isinstance(value, Message):
+        return _with_id(value)
+    if type(value) in (list, tuple) and any(isinstance(one, Message) and one.id is None for one in value):
+        return type(value)(_with_id(one) if isinstance(one, Message) else one for one in value)
+    return value
 
 
 def _with_id(message: Any) -> Any:
@@ -187,28 +260,37 @@ def _with_id(message: Any) -> Any:
     return twin
 
 
-def _message(given: Any) -> Any:
-    if isinstance(given, Message):
+# ── What a message can be made of ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _message(given: Any, langchain: ModuleType | None) -> Any:
+    cls: Any = type(given)
+    if cls in _CLASSES:
+        return given if langchain is None else _langchains_own(given, langchain)
+    if langchain is not None and _is_whole(cls, langchain):
         return given
     if isinstance(given, str):
-        return HumanMessage(given)
+        return _build(HumanMessage, {"content": given}, langchain)
     if isinstance(given, Mapping):
-        return _from_mapping(given)
+        return _from_mapping(given, langchain)
     if isinstance(given, tuple):
-        return _from_pair(given)
+        return _from_pair(given, langchain)
+    if langchain is not None and issubclass(cls, langchain.BaseMessage):
+        return langchain.message_chunk_to_message(given)
     if not isinstance(given, type) and all(hasattr(given, name) for name in ("content", "type", "id")):
         return given
     raise _not_a_message(given)
 
 
-def _from_pair(given: tuple[Any, ...]) -> Message:
+def _from_pair(given: tuple[Any, ...], langchain: ModuleType | None) -> Any:
     match given:
         case (str() as role, (str() | list()) as content) if role in _CLASS_BY_ROLE:
-            return _from_mapping({"role": role, "content": content})
+            return _from_mapping({"role": role, "content": content}, langchain)
         case _:
             raise _not_a_message(given)
 
 
+_CLASSES: frozenset[type[Message]] = frozenset({HumanMessage, AIMessage, SystemMessage, ToolMessage, RemoveMessage})
 _CLASS_BY_ROLE: dict[str, type[Message]] = {
     "user": HumanMessage,
     "human": HumanMessage,
@@ -219,14 +301,11 @@ _CLASS_BY_ROLE: dict[str, type[Message]] = {
     "tool": ToolMessage,
     "remove": RemoveMessage,
 }
+_CLASS_BY_NAME = {cls.__name__: cls for cls in _CLASSES}
 
 
-def _from_mapping(given: Mapping[str, Any]) -> Message:
-    rest = dict(given)
-    kind = rest.pop("type", None)
-    # OpenAI-style dicts say `role`; LangChain-style dicts say `type`, and may carry a role of their own.
-    role = rest.pop("role", kind)
-    cls = _CLASS_BY_ROLE.get(role) if isinstance(role, str) else None
+def _from_mapping(given: Mapping[str, Any], langchain: ModuleType | None) -> Any:
+    rest, cls = _spoken_by(given)
     if cls is None:
         raise _not_a_message(given)
     if rest.get("id") is not None:
@@ -239,7 +318,24 @@ def _from_mapping(given: Mapping[str, Any]) -> Message:
         raise _not_a_message(given)
     if cls is ToolMessage and not isinstance(rest.get("tool_call_id"), str):
         raise InvalidUpdateError(f"A tool message says which call it answers: add 'tool_call_id' to {_shown(given)}.")
-    return _build(cls, rest)
+    return _build(cls, rest, langchain)
+
+
+def _spoken_by(given: Mapping[str, Any]) -> tuple[dict[str, Any], type[Message] | None]:
+    """Return the fields of a message, and the class that its role or type asks for."""
+    rest: dict[str, Any] = dict(given)
+    match given:
+        case {"lc": 1, "type": "constructor", "id": [*_, str(name)], "kwargs": dict(kwargs)}:
+            # As LangChain's `dumpd` writes it. The name is looked up here, and nothing is imported by it.
+            rest = {key: value for key, value in kwargs.items() if key != "type"}
+            return rest, _CLASS_BY_NAME.get(name.removesuffix("Chunk"))
+    kind = rest.pop("type", None)
+    # OpenAI-style dicts say `role`; LangChain-style dicts say `type`, and may carry a role of their own.
+    role = rest.pop("role", kind)
+    if role == "developer":
+        # LangChain's models for OpenAI tell it from a system message by this mark.
+        rest["additional_kwargs"] = {"__openai_role__": role, **(rest.get("additional_kwargs") or {})}
+    return rest, _CLASS_BY_ROLE.get(role) if isinstance(role, str) else None
 
 
 def _removal(given: Mapping[str, Any], rest: dict[str, Any]) -> RemoveMessage:
@@ -248,16 +344,17 @@ def _removal(given: Mapping[str, Any], rest: dict[str, Any]) -> RemoveMessage:
     return RemoveMessage(rest["id"])
 
 
-def _build(cls: type[Message], given: dict[str, Any]) -> Message:
+def _build(cls: type[Message], given: dict[str, Any], langchain: ModuleType | None) -> Any:
     """Build the message; what the class does not know goes to `additional_kwargs`, so that nothing is lost."""
-    known = {f.name for f in fields(cls)}
+    theirs = getattr(langchain, cls.__name__, None)
+    known = {f.name for f in fields(cls)} if theirs is None else theirs.model_fields.keys()
     taken = {name: value for name, value in given.items() if name in known and value is not None}
     unknown = {name: value for name, value in given.items() if name not in known and value is not None}
     if unknown:
         taken["additional_kwargs"] = {**unknown, **taken.get("additional_kwargs", {})}
     if "tool_calls" in taken:
         taken["tool_calls"] = [_tool_call(call) for call in taken["tool_calls"]]
-    return cls(**taken)
+    return cls(**taken) if theirs is None else _langchains(theirs, taken)
 
 
 def _tool_call(given: Any) -> dict[str, Any]:
@@ -290,6 +387,64 @@ def _not_a_message(given: Any) -> InvalidUpdateError:
 def _shown(given: Any) -> str:
     shown = repr(given)
     return f"{shown if len(shown) <= 200 else shown[:200] + '…'} (a {type(given).__name__})"
+
+
+# ── Where LangChain is loaded ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _loaded_langchain() -> ModuleType | None:
+    if sys.modules.get(_LANGCHAIN) is None:
+        return None
+    return import_module(_LANGCHAIN)  # it is there; this waits for a thread that is in the middle of loading it
+
+
+@lru_cache
+def _is_whole(cls: Any, langchain: ModuleType) -> bool:
+    return issubclass(cls, langchain.BaseMessage) and not issubclass(cls, getattr(langchain, "BaseMessageChunk", ()))
+
+
+def _langchains_own(message: Message, langchain: ModuleType) -> Any:
+    """Return one of our messages as LangChain's; a removal is gone after the merge, and may stay ours until then."""
+    if isinstance(message, RemoveMessage):
+        return message
+    return _build(type(message), {f.name: getattr(message, f.name) for f in fields(message)}, langchain)
+
+
+def _langchains(cls: Any, taken: dict[str, Any]) -> Any:
+    if "tool_calls" in taken:
+        taken["tool_calls"] = [{"args": {}, "id": None, "type": "tool_call", **call} for call in taken["tool_calls"]]
+    try:
+        return cls(**taken)
+    except (TypeError, ValueError) as error:
+        raise InvalidUpdateError(
+            f"LangChain is loaded, so messages are LangChain's own here, and its {cls.__name__} refuses "
+            f"{_shown(taken)}: {error}"
+        ) from error
+
+
+def _in_openais_form(messages: list[Any]) -> list[Any]:
+    langchain = _loaded_langchain()
+    if langchain is None:
+        raise GraphError(
+            "add_messages(format='langchain-openai') makes LangChain's messages, and LangChain is not loaded. Install "
+            "it with `pip install 'bide[langchain]'`, and import langchain_core.messages where the graph is built."
+        )
+    try:
+        return [part for message in messages for part in _rewritten(message, langchain)]
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise InvalidUpdateError(f"These messages cannot be written in the form of OpenAI: {error}") from error
+
+
+def _rewritten(message: Any, langchain: Any) -> list[Any]:
+    parts = langchain.convert_to_messages(langchain.convert_to_openai_messages([message], include_id=True))
+    if len(parts) != 1 or type(parts[0]) is not type(message):
+        return [_with_id(part) for part in parts]
+    # Only content and calls have another form; what else the message carries stays with it.
+    changed = {name: getattr(parts[0], name) for name in ("content", "tool_calls") if hasattr(message, name)}
+    return [message.model_copy(update=changed)]
+
+
+# ── Small things ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _text_of_block(block: Any) -> str:

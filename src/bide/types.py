@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
@@ -37,18 +38,35 @@ class _Unset:
 UNSET: Final = _Unset()
 
 StreamWriter = Callable[[Any], None]
-StreamMode = Literal["values", "updates", "custom", "tasks", "checkpoints", "debug"]
+StreamMode = Literal["values", "updates", "messages", "custom", "tasks", "checkpoints", "debug"]
 OnPaused = Literal["error", "resume", "restart"]
 Durability = Literal["sync", "async", "exit"]
 Effect = Literal["idempotent", "once", "tx"]
 
 
 @dataclass(frozen=True, slots=True)
+class TimeoutPolicy:
+    """How long one attempt of a node may take: in all, or since it was last heard of. Seconds, or a `timedelta`.
+
+    A node is heard of when it writes to the stream, makes a step, or calls `runtime.heartbeat()`; with
+    `refresh_on="heartbeat"` only the last counts.
+    """
+
+    run_timeout: float | timedelta | None = None
+    idle_timeout: float | timedelta | None = None
+    refresh_on: Literal["auto", "heartbeat"] = "auto"
+
+
+Timeout = float | timedelta | TimeoutPolicy
+
+
+@dataclass(frozen=True, slots=True)
 class Send:
-    """Run `node` next with `arg` as its state, beside whatever else runs."""
+    """Run `node` next with `arg` as its state, beside whatever else runs; `timeout` counts for this one task."""
 
     node: str
     arg: Any
+    timeout: Timeout | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +90,11 @@ class Interrupt:
     node: str | None = field(default=None, compare=False, repr=False)
 
 
+NodeT = TypeVar("NodeT")
+
+
 @dataclass(frozen=True, slots=True)
-class Command:
+class Command(Generic[NodeT]):
     """Say what happens next: answer questions, change state, go somewhere.
 
     `resume` is one answer, or a map of question id to answer. `None` is an answer like any other.
@@ -91,6 +112,40 @@ class Command:
         """The places in `goto`, always as a tuple."""
         several = isinstance(self.goto, (list, tuple, set))
         return tuple(self.goto) if several else (self.goto,)  # type: ignore[arg-type, return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """What an `error_handler` is told: which node failed for good, and with what."""
+
+    node: str
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class FinalValue:
+    """What an `@entrypoint` returns when the caller gets one value and the next call finds another."""
+
+    value: Any
+    save: Any
+
+
+class RunControl:
+    """A handle on a run under way: give it to `invoke(control=…)`, and ask it to stop from another thread."""
+
+    def __init__(self) -> None:
+        self.is_draining = False
+        self.reason: str | None = None
+
+    def request_drain(self, reason: str | None = None) -> None:
+        """Let the run stop before its next step. What is running finishes and is saved; `invoke(None)` goes on."""
+        self.reason = reason
+        self.is_draining = True
+
+    @property
+    def drain_requested(self) -> bool:
+        """Whether somebody has asked the run to stop."""
+        return self.is_draining
 
 
 class RunStatus(StrEnum):
@@ -126,6 +181,14 @@ class TaskSnapshot(NamedTuple):
     result: Any = None
 
 
+class StateUpdate(NamedTuple):
+    """One update of `bulk_update_state`: values, and the node that is taken to have returned them."""
+
+    values: Any
+    as_node: str | None = None
+    task_id: str | None = None
+
+
 class StateSnapshot(NamedTuple):
     """A thread at one checkpoint."""
 
@@ -142,6 +205,10 @@ class StateSnapshot(NamedTuple):
 ContextT = TypeVar("ContextT")
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime(Generic[ContextT]):
     """What a node may ask about the run that it is part of."""
@@ -156,3 +223,13 @@ class Runtime(Generic[ContextT]):
     context: ContextT
     resume_value: Any = None
     """The answer to the `Interrupt` that the node before this one returned; node → answer, when several did."""
+    store: Any = None
+    """The long-term store, in the same database as the thread."""
+    heartbeat: Callable[[], None] = _nothing
+    """Call it to say that the node is alive: an idle timeout begins anew."""
+    attempt: int = 1
+    """Which attempt of the node this is, counted over crashes."""
+    previous: Any = None
+    """What the last call of an `@entrypoint` on this thread returned or saved."""
+    control: RunControl | None = None
+    """The handle by which the run may be asked to stop."""

@@ -410,6 +410,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.complaint(43)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_hostile_bytes_make_nothing_happen(attack):
     payload = ATTACKS[attack]

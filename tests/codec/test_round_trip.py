@@ -385,7 +385,7 @@ def test_any_storable_value_comes_back_the_same(value):
 @given(anything)
 @settings(max_examples=200, deadline=None)
 def test_both_ways_of_writing_give_the_same_bytes(value):
-    carefully = CarefulWriter(CODEC._registry).write(value)
+    carefully = CarefulWriter(CODEC.registry).write(value)
 
     assert CODEC.encode(value)[1:] == carefully
 

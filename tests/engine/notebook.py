@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bide.engine.context import RunContext, TaskContext
+from bide.clock import SystemClock
+from bide.engine.context import RunContext, Surroundings, TaskContext
 from bide.engine.drive import perform
 from bide.engine.flow import Flow
+from bide.engine.opening import Request
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
     Assignment,
@@ -120,7 +122,8 @@ class Hand:
         self.spec = spec
         self.notebook = notebook
         self.started: list[Assignment] = []
-        self.context = RunContext(spec=spec, thread_id="t", config={}, context=None, emit=None, journal=Journal())
+        around = Surroundings(config={}, clock=SystemClock())
+        self.context = RunContext(spec, Request(None), around, thread_id="t", journal=Journal())
         self.context.uid = "uid"
         self.performed = 0
 

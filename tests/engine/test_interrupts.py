@@ -188,6 +188,7 @@ def three_askers(store: Store, runs: list[str]) -> CompiledGraph:
     return side_by_side(Log, {name: ask(name) for name in "abc"}, checkpointer=store)
 
 
+@pytest.mark.complaint(1)
 def test_some_may_be_answered_and_tasks_without_an_answer_are_not_run_again(store: Store):
     runs: list[str] = []
     graph = three_askers(store, runs)
@@ -256,6 +257,7 @@ def test_unknown_id_beside_a_known_one_spoils_the_whole_answer(store: Store):
     assert len(graph.get_state(thread()).interrupts) == 3
 
 
+@pytest.mark.complaint(17)
 def test_answer_stands_a_second_one_is_refused_by_id_and_by_value(store: Store):
     is_broken = True
 

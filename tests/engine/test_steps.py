@@ -226,6 +226,7 @@ class Script:
         return {"log": [made, interrupt("?")]}
 
 
+@pytest.mark.complaint(10)
 @pytest.mark.parametrize("change", ["arguments", "function", "missing"])
 def test_replay_that_does_something_else_is_blocked_and_goes_on_when_the_code_is_right_again(
     store: Store, ledger: Ledger, change: str
@@ -283,6 +284,7 @@ def test_node_may_make_more_steps_after_its_answer(store: Store, ledger: Ledger)
 # ── Keys, and wrong use ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.complaint(7)
 def test_idempotency_key_is_the_same_at_every_attempt_and_differs_between_steps_and_threads(
     store: Store, ledger: Ledger
 ):

@@ -122,6 +122,7 @@ def test_history_holds_the_input_and_the_end_in_exit(store: Store):
     assert found[1].parent_config == found[0].config
 
 
+@pytest.mark.complaint(5)
 def test_step_is_in_the_file_before_the_next_one_starts_in_sync(open_file: Callable[[], Store]):
     seen = []
     with open_file() as store, open_file() as other:
@@ -259,6 +260,7 @@ def test_pause_after_a_failed_background_write_is_an_error_and_no_pause():
         assert graph.get_state(thread()).interrupts == ()
 
 
+@pytest.mark.complaint(39)
 def test_background_writer_is_given_more_than_it_can_hold_and_loses_nothing(store: Store):
     def count(state: dict[str, int]) -> Command:
         return Command(update={"n": state["n"] + 1}, goto="node" if state["n"] < 199 else "__end__")

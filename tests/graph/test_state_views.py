@@ -331,6 +331,7 @@ def test_edit_of_an_older_checkpoint_is_a_fork_with_the_edit(store: Store):
     assert graph.get_state(after_a.config).values == {"log": ["a"]}
 
 
+@pytest.mark.complaint(17)
 def test_fork_before_a_question_asks_anew_and_may_be_answered_differently(store: Store):
     graph = in_a_row(Log, {"a": logging("a"), "b": asks("b?")}, checkpointer=store)
     first = graph.invoke({"log": []}, thread())

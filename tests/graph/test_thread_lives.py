@@ -102,6 +102,7 @@ def test_thread_before_a_node_that_is_gone_is_an_error_that_names_it(store: Stor
     assert abc(store).invoke(None, thread())["log"] == ["a", "b", "c"]
 
 
+@pytest.mark.complaint(42)
 def test_thread_before_a_node_that_is_gone_can_be_moved_on(store: Store):
     abc(store, interrupt_before=["b"]).invoke({"log": []}, thread())
     renamed = in_a_row(Log, {name: logging(name) for name in ("a", "bb", "c")}, checkpointer=store)

@@ -102,6 +102,7 @@ def running(sql: str) -> Callable[[SqliteTransaction], Any]:
 # ── Together ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.complaint(32)
 def test_many_who_wait_are_served_by_one_commit(crowd):
     ends = crowd.write(*(adding(f"row {number}") for number in range(50)))
 

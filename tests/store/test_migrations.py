@@ -63,6 +63,7 @@ def test_new_database_is_made_whole_and_knows_its_version(database):
     assert rows(database, "SELECT applied_at FROM migrations") == [(NOW,)]
 
 
+@pytest.mark.complaint(46)
 def test_older_database_is_brought_forward_step_by_step_with_what_it_holds(older, kept):
     version = migrate(older, NOW, [ADD_LABELS, COUNT_LABELS])
 
@@ -92,6 +93,7 @@ def test_database_in_the_middle_gets_only_what_it_lacks(older):
     ]
 
 
+@pytest.mark.complaint(31)
 def test_step_that_fails_takes_back_all_steps_of_the_same_call(older, kept):
     before = dump(older)
 

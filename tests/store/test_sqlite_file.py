@@ -128,6 +128,7 @@ def test_reader_that_raises_leaves_its_connection_usable(database):
     assert look(database, "SELECT 1") == 1
 
 
+@pytest.mark.complaint(32)
 def test_crowds_of_readers_are_let_in_at_once_and_their_connections_are_used_again(database):
     crowd = 20
     barrier = Barrier(crowd, timeout=PATIENCE_SECONDS)

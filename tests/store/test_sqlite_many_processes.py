@@ -13,6 +13,7 @@ from tests.stories.programs.child import Child
 PROCESSES, THREADS, STEPS = 4, 25, 5
 
 
+@pytest.mark.complaint(35)
 @pytest.mark.slow
 def test_four_processes_with_many_threads_each_share_one_file(path):
     with Store.open(f"sqlite:///{path}") as store, ExitStack() as stack:

@@ -55,6 +55,7 @@ def marks(folder: Path) -> Counter[str]:
     return Counter((folder / "marks.txt").read_text(encoding="utf-8").split()[1::2])
 
 
+@pytest.mark.complaint(11)
 @pytest.mark.parametrize("rendezvous", [True, False], ids=["both have read the thread", "as it comes"])
 def test_two_processes_resume_the_same_thread_and_one_wins(racers, rendezvous, tmp_path):
     threads = [f"thread-{number}" for number in range(ROUNDS)]

@@ -62,6 +62,7 @@ def end_of(call: Callable[[], Any]) -> Any:
         return error
 
 
+@pytest.mark.complaint(11)
 def test_eight_threads_resume_the_same_thread_and_one_wins(store):
     doors = [lambda: None]
     acted: list[tuple[str, str]] = []
@@ -115,6 +116,7 @@ def test_eight_threads_start_the_same_new_thread_and_one_wins(store):
     assert compiled.get_state(config).values == {"done_by": won[0]}
 
 
+@pytest.mark.complaint(19)
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 def test_siblings_that_journal_at_the_same_moment_do_not_disturb_each_other(store, durability):
     siblings = [f"sibling-{number}" for number in range(RACERS)]

@@ -99,6 +99,7 @@ def test_dead_process_that_nobody_has_waited_for_is_dead(owner, store, tmp_path)
     assert result["done_by"] == ["first by owner", "second by heir"]
 
 
+@pytest.mark.complaint(6)
 @pytest.mark.parametrize("what", ["go on", "start", "answer"])
 def test_run_of_a_living_process_is_left_alone(owner, what, tmp_path):
     with Child("worker.py", tmp_path, "thief") as thief:
@@ -117,6 +118,7 @@ def test_state_of_a_running_thread_can_be_read_by_others(owner, store, tmp_path)
     assert snapshot.values == {"done_by": []}
 
 
+@pytest.mark.complaint(6)
 def test_process_that_is_only_stopped_is_not_robbed_however_late_it_gets(owner, store, clock, tmp_path):
     graph = build(tmp_path, "thief", store, lambda: None)
     os.kill(owner.process.pid, signal.SIGSTOP)
@@ -142,6 +144,7 @@ def test_worker_on_another_machine_is_trusted_until_its_lease_runs_out(owner, st
     assert result["done_by"] == ["first by owner", "second by heir"]
 
 
+@pytest.mark.complaint(6, 38)
 def test_owner_that_comes_back_after_a_takeover_is_told_and_writes_nothing(owner, store, clock, tmp_path):
     pretend_that_the_owner_is_on_another_machine(tmp_path, lease_until=clock.now() - 1)
     result = build(tmp_path, "heir", store, lambda: None).invoke(None, CONFIG)

@@ -1,7 +1,8 @@
-"""Chat messages, ours and LangChain's (Ext 6), from a fixed table.
+"""Chat messages, ours and LangChain's (Ext 6), from a fixed table, with what goes about in states beside them.
 
 LangChain's messages are pydantic models whose fields come and go between its releases. So only what differs from the
-defaults is stored, and fields that a release does not know are kept as extra attributes.
+defaults is stored, and fields that a release does not know are kept as extra attributes. Its `Document` is stored in
+the same way, and so is the text of a message, for which LangChain has a class of its own.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from bide.messages import AIMessage, HumanMessage, Message, RemoveMessage, Syste
 
 Defaults = dict[str, Default | None]
 
-# The one module that reading may import. Its name is written here, never taken from stored bytes.
-_LANGCHAIN = "langchain_core.messages"
+# The only modules that reading may import. Their names are written here, never taken from stored bytes.
+_MESSAGES = "langchain_core.messages"
+_DOCUMENTS = "langchain_core.documents"
+_TEXTS = "langchain_core.messages.base"
 
 _OURS: dict[str, type[Message]] = {
     cls.type: cls for cls in (Message, HumanMessage, AIMessage, SystemMessage, ToolMessage, RemoveMessage)
@@ -43,20 +46,22 @@ _THEIRS = {
     "ToolMessageChunk": "ToolMessageChunk",
     "FunctionMessageChunk": "FunctionMessageChunk",
     "ChatMessageChunk": "ChatMessageChunk",
+    "Document": "Document",
 }
 
 
 def is_known_message_class(cls: type) -> bool:
     """Tell whether instances are stored by the table here, so that the class needs no name of its own."""
-    return cls in _OUR_CLASSES or cls.__module__.startswith(_LANGCHAIN)
+    return cls in _OUR_CLASSES or cls.__module__.startswith(_MESSAGES) or _kind_of(cls) is not None
 
 
 def writer_of(cls: type) -> Callable[[Any], list[Any]] | None:
     """Return what takes messages of exactly this class apart, if the table has it."""
     if cls in _OUR_CLASSES:
         return _take_ours_apart
-    langchain = sys.modules.get(_LANGCHAIN)
-    kind = None if langchain is None else _types_by_class(langchain).get(cls)
+    if cls.__module__ == _TEXTS and issubclass(cls, str):
+        return _take_text_apart
+    kind = _kind_of(cls)
     if kind is None:
         return None
     return lambda message: _take_theirs_apart(message, kind)
@@ -69,6 +74,8 @@ def put_together(parts: list[Any]) -> Any:
         return _put_ours_together(_OURS[kind], *rest)
     if family == "langchain" and kind in _THEIRS:
         return _put_theirs_together(_langchain_class(kind), *rest)
+    if family == "langchain" and kind == "text":
+        return _put_text_together(*rest)
     raise CorruptDataError(f"there is no message of type {kind!r}")
 
 
@@ -109,6 +116,15 @@ def _our_defaults(cls: Any) -> Defaults:
 # --- LangChain's ------------------------------------------------------------------------------------------------------
 
 
+def _kind_of(cls: type) -> str | None:
+    """Return the word in the table for a class of LangChain."""
+    for place in (_MESSAGES, _DOCUMENTS):
+        langchain = sys.modules.get(place)
+        if langchain is not None and cls in _types_by_class(langchain):
+            return _types_by_class(langchain)[cls]
+    return None
+
+
 @lru_cache
 def _types_by_class(langchain: ModuleType) -> dict[type, str]:
     found = {kind: getattr(langchain, name, None) for kind, name in _THEIRS.items()}
@@ -136,7 +152,7 @@ def _put_theirs_together(cls: Any, told: Fields, chosen: list[str], extra: Field
 
 def _langchain_class(kind: str) -> Any:
     try:
-        langchain = sys.modules.get(_LANGCHAIN) or import_module(_LANGCHAIN)
+        langchain = _documents() if kind == "Document" else _messages()
     except ImportError as error:
         raise UnknownTypeError(
             f"a LangChain message of type {kind!r} is stored here, and langchain-core is not installed: "
@@ -146,3 +162,26 @@ def _langchain_class(kind: str) -> Any:
     if cls is None:
         raise UnknownTypeError(f"the installed langchain-core has no {_THEIRS[kind]!r} any more")
     return cls
+
+
+def _messages() -> ModuleType:
+    return sys.modules.get(_MESSAGES) or import_module(_MESSAGES)
+
+
+def _documents() -> ModuleType:
+    return sys.modules.get(_DOCUMENTS) or import_module(_DOCUMENTS)
+
+
+def _take_text_apart(text: str) -> list[Any]:
+    return ["langchain", "text", str.__str__(text)]
+
+
+def _put_text_together(text: Any) -> str:
+    """Return the text as the `message.text` that it was; it is equal to plain text, which it is without LangChain."""
+    if type(text) is not str:
+        raise CorruptDataError(f"the text of a message is a {type(text).__name__}")
+    try:
+        kind = getattr(import_module(_TEXTS), "TextAccessor", str)
+    except ImportError:
+        kind = str
+    return str.__new__(kind, text)

@@ -27,12 +27,12 @@ class Codec:
     """
 
     def __init__(self, registry: Registry | None = None) -> None:
-        self._registry = registry if registry is not None else Registry()
+        self.registry = registry if registry is not None else Registry()
 
     def encode(self, value: object, path: str = "value") -> bytes:
         """Return the value as bytes; `path` is what error messages call it."""
         try:
-            return FORMAT_VERSION + FastWriter(self._registry).write(value)
+            return FORMAT_VERSION + FastWriter(self.registry).write(value)
         except (TypeError, NestedTooDeep, Refused):
             return FORMAT_VERSION + self._write_carefully(value, path)
 
@@ -43,7 +43,7 @@ class Codec:
         if data[:1] != FORMAT_VERSION:
             raise CorruptDataError(f"Cannot read {path}: {_why_not(bytes(data[:1]))}.")
         try:
-            return read(bytes(data[1:]), self._registry)
+            return read(bytes(data[1:]), self.registry)
         except CodecError as error:
             raise _at(path, error) from error.__cause__
         except Exception as error:  # damaged bytes fail in a hundred ways, and all of them mean this
@@ -55,14 +55,14 @@ class Codec:
         The order of dicts and sets does not count. What cannot be stored counts by its type only.
         """
         try:
-            body = CanonicalWriter(self._registry).write(value)
+            body = CanonicalWriter(self.registry).write(value)
         except (NestedTooDeep, RecursionError):
             body = type(value).__qualname__.encode("utf-8", "surrogatepass")
         return blake2b(body, digest_size=16).hexdigest()
 
     def _write_carefully(self, value: object, path: str) -> bytes:
         try:
-            return CarefulWriter(self._registry).write(value)
+            return CarefulWriter(self.registry).write(value)
         except Refused as refused:
             raise _refusal(_place(refused.value, value, path), refused.reason) from None
         except (NestedTooDeep, RecursionError):

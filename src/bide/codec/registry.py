@@ -56,6 +56,13 @@ class Registry:
             if not is_known_message_class(cls) and shape_of(cls) is not None:
                 self.add(cls)
 
+    def learn(self, other: Registry) -> None:
+        """Know what another one knows, too; of two classes with one name the first stays."""
+        for name, registered in other._by_name.items():
+            self._by_name.setdefault(name, registered)
+        for cls, registered in other._by_class.items():
+            self._by_class.setdefault(cls, registered)
+
     def named(self, name: str) -> Registered | None:
         """Return what is registered under this name."""
         registry: Registry | None = self

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bide.engine.values import Loaded, Question
+from bide.engine.plan import branch_of
+from bide.engine.values import Checkpoint, Loaded, Question
 from bide.errors import (
     AlreadyAnsweredError,
     AmbiguousResumeError,
@@ -131,4 +132,35 @@ def _check_shape(question: Question, answer: Any) -> None:
         )
 
 
-__all__ = ["Answers", "match_answers", "shown_list"]
+def answers_at(checkpoint: Checkpoint, asked: Sequence[Question], answers: Any) -> Answers:
+    """Return what was asked at an older checkpoint, each with the answer that it shall have on another branch."""
+    tasks = {task.id for task in checkpoint.tasks}
+    there = {
+        question.id: question
+        for question in asked
+        if question.kind == "call" and branch_of(checkpoint.prefix, question.task_id) in tasks
+    }
+    if isinstance(answers, Mapping) and answers and all(_is_id(key) for key in answers):
+        unknown = tuple(id_ for id_ in answers if id_ not in there)
+        if unknown:
+            raise UnknownInterruptError(
+                f"Nothing with the id {unknown[0]} was asked at this checkpoint. Asked there: "
+                f"{', '.join(there) or 'nothing'}.",
+                interrupt_ids=unknown,
+                pending_ids=tuple(there),
+            )
+        given: Answers = [(there[id_], answer) for id_, answer in answers.items()]
+    elif len(there) == 1:
+        given = [(question, answers) for question in there.values()]
+    elif there:
+        raise AmbiguousResumeError(
+            f"{len(there)} questions were asked at this checkpoint. Say which: fork(…, answers={{id: answer}})."
+        )
+    else:
+        raise NotWaitingError("Nothing was asked at this checkpoint. Choose the one before which the node asked.")
+    for question, answer in given:
+        _check_shape(question, answer)
+    return given
+
+
+__all__ = ["Answers", "answers_at", "match_answers", "shown_list"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from bide.engine.channels import LastValue
 from bide.engine.plan import Place, origins_of, plan, targets_of
-from bide.engine.spec import GraphSpec
+from bide.engine.spec import DEFERRED, GATHERED, PARALLEL, GraphSpec
 from bide.engine.values import Checkpoint, Outcome, Task
 from bide.errors import InvalidUpdateError
-from bide.types import START, UNSET, Overwrite
+from bide.types import END, START, UNSET, Overwrite
 
 Writes = Mapping[str, Sequence[Any]]
 
@@ -22,16 +22,45 @@ def next_checkpoint(
 
     `outcomes` come in task order, whichever finished first, so the result is the same at every run.
     """
-    writes = _gather(spec, outcomes)
+    writes = _gather(spec, before, outcomes)
     full = [join for join in spec.joins if join in writes and _fills(spec, join, before, writes)] if spec.joins else ()
     seq = before.seq + 1
+    places = targets_of(spec, outcomes, full)
+    if spec.deferred:
+        places = _put_off(spec, before, places, writes)
     values, changed = merge(spec, before, writes, outcomes)
-    tasks = plan(seq, targets_of(spec, outcomes, full))
+    tasks = plan(before.prefix, seq, places)
     origins = origins_of(outcomes)
     after = Checkpoint(
-        seq, before.seq, before.step + 1, source, values, tasks, origins, spec.fingerprint, None, before.extras
+        seq,
+        before.seq,
+        before.step + 1,
+        source,
+        values,
+        tasks,
+        origins,
+        spec.fingerprint,
+        None,
+        before.extras,
+        None,
+        None,
+        None,
+        before.ns,
+        before.prefix,
     )
     return after, changed
+
+
+def _put_off(spec: GraphSpec, before: Checkpoint, places: Sequence[Place], writes: dict[str, list[Any]]) -> list[Place]:
+    """Let deferred nodes wait until nothing else is left to run; who waits is kept with the state."""
+    waiting = before.values.get(DEFERRED, [])
+    put_off = {*waiting, *(place for place in places if place in spec.deferred)}
+    rest = [place for place in places if place not in spec.deferred]
+    if all(place == END for place in rest):
+        rest, put_off = sorted(put_off), set()
+    if put_off != set(waiting):
+        writes[DEFERRED] = [Overwrite(sorted(put_off))]
+    return rest
 
 
 def edited_checkpoint(
@@ -59,7 +88,7 @@ def edited_checkpoint(
 
 def rerouted(spec: GraphSpec, checkpoint: Checkpoint, places: Sequence[Place]) -> Checkpoint:
     """Replace the plan of a checkpoint that is not written yet."""
-    return checkpoint._replace(tasks=plan(checkpoint.seq, places))
+    return checkpoint._replace(tasks=plan(checkpoint.prefix, checkpoint.seq, places))
 
 
 def merge(
@@ -103,16 +132,30 @@ def seen_after(
     return seen
 
 
-def _gather(spec: GraphSpec, outcomes: Sequence[Outcome]) -> dict[str, list[Any]]:
+def _gather(spec: GraphSpec, before: Checkpoint, outcomes: Sequence[Outcome]) -> dict[str, list[Any]]:
     writes: dict[str, list[Any]] = {}
     for outcome in outcomes:
         for key, value in outcome.writes:
             writes.setdefault(key, []).append(value)
         name = outcome.task.node
-        if name != START:
-            for join in spec.nodes[name].joins:
-                writes.setdefault(join, []).append(name)
+        if name == START:
+            continue
+        node = spec.nodes[name]
+        for join in node.joins:
+            writes.setdefault(join, []).append(name)
+        if node.is_feeder:
+            _feed(before, writes, outcome)
+        if node.is_fanin:
+            writes[GATHERED] = [True]
     return writes
+
+
+def _feed(before: Checkpoint, writes: dict[str, list[Any]], outcome: Outcome) -> None:
+    """Add what a branch returned to the results of its fan-in; those of an earlier round make way."""
+    if PARALLEL not in writes and before.values.get(GATHERED):
+        writes[PARALLEL] = [Overwrite([])]
+        writes[GATHERED] = [False]
+    writes.setdefault(PARALLEL, []).append([dict(outcome.writes)])
 
 
 def _fills(spec: GraphSpec, join: str, before: Checkpoint, writes: Writes) -> bool:

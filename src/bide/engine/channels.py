@@ -143,6 +143,17 @@ class Barrier(Channel):
         return self.names.issubset({*([] if current is UNSET else current), *writes})
 
 
+class Pointers(Channel):
+    """Keeps the newest place of each name."""
+
+    def merge(self, key: str, current: Any, writes: Sequence[Any]) -> Any:
+        """Return all places, the written ones replaced."""
+        merged = {} if current is UNSET else dict(current)
+        for write in writes:
+            merged |= write
+        return merged
+
+
 COPIED = frozenset({list, dict, set})
 """Plain containers, which may be changed in place."""
 

@@ -6,17 +6,29 @@ One context variable, set for the length of a task. Nothing is smuggled through 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bide.codec import Codec
+from bide.engine.opening import Request
 from bide.engine.plan import planned_at, question_id
-from bide.engine.spec import GraphSpec
-from bide.engine.values import Assignment, Begun, JournalEntry, Question, Task, Wait
-from bide.errors import InterruptError, InvalidAnswerError, InvalidUpdateError, ReplayMismatchError, StepError
+from bide.engine.spec import PREVIOUS, GraphSpec
+from bide.engine.values import CUSTOM, Assignment, Begun, Emit, JournalEntry, Question, Task, Wait
+from bide.errors import (
+    GraphError,
+    InterruptError,
+    InvalidAnswerError,
+    InvalidUpdateError,
+    NodeTimeoutError,
+    ReplayMismatchError,
+    StepError,
+)
 from bide.shape import build, json_schema
-from bide.types import Overwrite, Runtime, StreamWriter, WaitStatus
+from bide.types import Command, Overwrite, Runtime, StreamWriter, WaitStatus
+
+if TYPE_CHECKING:
+    from bide.clock import Clock
 
 
 class Pause(BaseException):
@@ -30,11 +42,32 @@ class Pause(BaseException):
         self.question = question
 
 
+class Leave(BaseException):
+    """Unwinds a node whose code called a graph that told the graph around it where to go. Not to be caught."""
+
+    def __init__(self, commands: tuple[Command[Any], ...]) -> None:
+        super().__init__("a graph inside this node leads elsewhere; this signal must not be caught")
+        self.commands = commands
+
+    def as_result(self) -> list[Command[Any]]:
+        """Return what the node is taken to have returned."""
+        return [Command(update=command.update, goto=command.goto) for command in self.commands]
+
+
 class Journal(Protocol):
-    """Where the steps of a task are kept, durably, as soon as they are made."""
+    """Where the steps of a task are kept, durably, as soon as they are made; and what saves the tasks' graph."""
 
     codec: Codec
+    store: Any
     blocking: bool
+
+    def perform(self, effect: Any) -> Any:
+        """Do one of Load, Begin, Prepare, Record, Commit, Edit."""
+        ...
+
+    def abandon(self, reason: BaseException) -> None:
+        """Let go of a run that its caller has dropped; a no-op when it has ended."""
+        ...
 
     def check_held(self) -> None:
         """Raise LeaseLostError if the run is no longer ours: its steps must not go on."""
@@ -56,28 +89,62 @@ class Journal(Protocol):
         """Run `work` with a database connection and keep its result in the same transaction."""
         ...
 
+    def inside(self, spec: GraphSpec, ns: str, prefix: str) -> Any:
+        """Return the journal of a graph inside a task of this one; it saves that graph's steps, too."""
+        ...
+
+
+class Cache(Protocol):
+    """Where results of nodes with a `CachePolicy` are kept."""
+
+    def get(self, place: str, key: str) -> bytes | None:
+        """Return what is kept under a key, unless its time is over."""
+        ...
+
+    def put(self, place: str, key: str, body: bytes, ttl: float | None) -> None:
+        """Keep a result, for so many seconds."""
+        ...
+
+
+class Surroundings(NamedTuple):
+    """What a run finds around it: the same for the graphs inside its tasks."""
+
+    config: Mapping[str, Any]
+    clock: Clock
+    context: Any = None
+    items: Any = None
+    """The long-term store."""
+    cache: Cache | None = None
+    scope: Callable[[TaskContext], AbstractContextManager[Any]] | None = None
+    """What surrounds the code of each node: libraries may need to know of the run."""
+
 
 class RunContext:
-    """What all tasks of one run share."""
+    """What all tasks of one graph share, in one run."""
 
-    __slots__ = ("config", "context", "emit", "journal", "run_id", "spec", "thread_id", "uid")
+    __slots__ = ("around", "config", "crew", "journal", "ns", "request", "run_id", "spec", "tell", "thread_id", "uid")
 
     def __init__(
         self,
-        *,
         spec: GraphSpec,
-        thread_id: str | None,
-        config: Mapping[str, Any],
-        context: Any,
-        emit: StreamWriter | None,
-        journal: Journal | None,
+        request: Request,
+        around: Surroundings,
+        *,
+        thread_id: str | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.spec = spec
+        self.request = request
+        self.around = around
         self.thread_id = thread_id
-        self.config = config
-        self.context = context
-        self.emit = emit
+        self.config = around.config
         self.journal = journal
+        self.tell: Callable[[Emit], None] | None = None
+        """Sends an event to whoever reads the stream; None when nobody does."""
+        self.crew: Any = None
+        """Who runs the tasks; graphs inside tasks are run by their likes."""
+        self.ns: tuple[str, ...] = ()
+        """The path of tasks around this graph, as readers of streams see it."""
         self.uid = ""
         self.run_id: str | None = None
 
@@ -86,11 +153,40 @@ class RunContext:
         self.uid, self.run_id, self.thread_id = begun.uid, begun.run_id, begun.thread_id
         self.config = {**self.config, "configurable": {**self.config["configurable"], "thread_id": begun.thread_id}}
 
+    def inside(self, spec: GraphSpec, request: Request, journal: Journal | None, ns: tuple[str, ...]) -> RunContext:
+        """Return what the tasks of a graph inside one of these tasks share."""
+        inner = RunContext(spec, request, self.around, thread_id=self.thread_id, journal=journal)
+        inner.config = self.config
+        inner.ns = ns
+        inner.tell = self.tell if self.request.subgraphs else None
+        inner.uid, inner.run_id = self.uid, self.run_id
+        return inner
+
 
 class TaskContext:
     """One task while it runs: its answers, its journal, and what it has asked so far."""
 
-    __slots__ = ("asked", "assignment", "run", "step_counts", "task", "unkeyed", "visited", "waits")
+    __slots__ = (
+        "asked",
+        "assignment",
+        "attempt",
+        "calls",
+        "carried",
+        "children",
+        "config",
+        "frames",
+        "inner",
+        "pulse",
+        "run",
+        "space",
+        "step_counts",
+        "steps",
+        "streamed",
+        "task",
+        "unkeyed",
+        "visited",
+        "waits",
+    )
 
     def __init__(self, run: RunContext, assignment: Assignment) -> None:
         self.run = run
@@ -98,10 +194,41 @@ class TaskContext:
         self.task = assignment.task
         waits = assignment.waits
         self.waits: dict[str, Wait] = {wait.question.key: wait for wait in waits} if waits else {}
-        self.unkeyed = 0
+        self.steps: Mapping[str, JournalEntry] = assignment.steps
+        """The steps that are in the journal: from earlier runs, and from earlier attempts of this one."""
         self.asked: list[Question] = []
+        self.inner: tuple[Question, ...] = ()
+        """What graphs and tasks inside this task ask."""
+        self.carried: list[Any] = []
+        self.frames: dict[str, int] | None = None
+        """Where graphs inside this task that go on between calls now stand."""
+        self.children: list[Any] | None = None
+        """Tasks that this task has started and must not outlive."""
+        self.config = run.config
+        self.streamed: set[str] | None = None
+        """Ids of messages that models have told already, when somebody listens."""
+        self.attempt = 1
+        self.pulse: Callable[[bool], None] | None = None
+        """Who wants to know that the node is alive: whoever waits for it only so long."""
+        self.space = ""
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Count questions, steps and calls from the start: the node runs from its top."""
+        self.unkeyed = 0
+        self.calls = 0
         self.step_counts: dict[str, int] = {}
         self.visited: set[str] = set()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the task leaves more than what its node returned."""
+        is_told = self.streamed is not None
+        return bool(is_told or self.assignment.steps or self.carried or self.children or self.frames or self.space)
+
+    def remember(self, key: str, entry: JournalEntry) -> None:
+        """Know a step that was just made, so that another attempt does not make it again."""
+        self.steps = {**self.steps, key: entry}
 
     def runtime(self) -> Runtime[Any]:
         """Describe the run to the node."""
@@ -112,24 +239,63 @@ class TaskContext:
             task_id=self.task.id,
             node=self.task.node,
             step=checkpoint.step + 1,
-            config=run.config,
+            config=self.config,
             stream_writer=self.write,
-            context=run.context,
+            context=run.around.context,
             resume_value=checkpoint.resume_value,
+            store=run.around.items,
+            heartbeat=self.heartbeat,
+            attempt=self.attempt,
+            previous=checkpoint.values.get(PREVIOUS),
+            control=run.request.control,
         )
 
     def write(self, data: Any) -> None:
         """Send a `custom` event to whoever reads the stream; to nobody, if nobody does."""
-        if self.run.emit is not None:
-            self.run.emit(data)
+        self.sign_of_life()
+        if self.run.tell is not None and CUSTOM in self.run.request.live:
+            self.run.tell(Emit(CUSTOM, data, self.run.ns))
+
+    def heartbeat(self) -> None:
+        """Say that the node is alive: its idle timeout begins anew."""
+        if self.pulse is not None:
+            self.pulse(True)
+
+    def sign_of_life(self) -> None:
+        """Note that the node has done something, where its timeout counts that."""
+        if self.pulse is not None:
+            self.pulse(False)
 
     def unvisited(self) -> Iterable[str]:
         """Name the steps in the journal that this replay did not make."""
-        return (key for key in self.assignment.steps if key not in self.visited)
+        return (key for key in self.assignment.steps if key not in self.visited and not key.startswith("@"))
 
 
 _current: ContextVar[TaskContext | None] = ContextVar("bide_task", default=None)
 _inside: ContextVar[tuple[TaskContext, str] | None] = ContextVar("bide_step", default=None)
+_attempt: ContextVar[tuple[TaskContext, int] | None] = ContextVar("bide_attempt", default=None)
+
+
+def running_task() -> TaskContext | None:
+    """Return the task whose code runs right now, outside any step of it; None when there is none."""
+    context = _current.get()
+    outer = _inside.get()
+    return None if context is None or (outer is not None and outer[0] is context) else context
+
+
+def mark_attempt(context: TaskContext) -> None:
+    """Let the code that runs from here on belong to the present attempt: when that is given up, it may do no more."""
+    _attempt.set((context, context.attempt))
+
+
+def _check_not_given_up(context: TaskContext, caller: str) -> None:
+    attempt = _attempt.get()
+    if attempt is not None and attempt[0] is context and attempt[1] != context.attempt:
+        raise NodeTimeoutError(
+            f"{caller} was called by node {context.task.node!r} after its time was over. The attempt was given up; "
+            f"nothing was written.",
+            node=context.task.node,
+        )
 
 
 def task_context(caller: str) -> TaskContext:
@@ -141,6 +307,7 @@ def task_context(caller: str) -> TaskContext:
             f"{caller} was called outside a node. It works only inside the code of a node while its graph runs; "
             f"threads that you start yourself must run in contextvars.copy_context()."
         )
+    _check_not_given_up(context, caller)
     outer = _inside.get()
     # A step may run another graph, whose nodes are tasks of their own and not inside this step.
     if outer is not None and outer[0] is context and caller in ("interrupt()", "step()"):
@@ -194,7 +361,7 @@ def interrupt(
 
 def _question(context: TaskContext, journal: Journal, value: Any, key: str | None, shape: Any, update: Any) -> Question:
     if key is None:
-        key = f"#{context.unkeyed}"
+        key = f"#{context.space}{context.unkeyed}"
         context.unkeyed += 1
     elif not key or key[0] in "#@":
         raise InterruptError(
@@ -260,12 +427,23 @@ def _ask(context: TaskContext, question: Question) -> None:
 
 def get_config() -> Mapping[str, Any]:
     """Return the config of the running call, as it was given to `invoke`."""
-    return task_context("get_config()").run.config
+    return task_context("get_config()").config
 
 
 def get_runtime() -> Runtime[Any]:
     """Return what the running node may know of its run."""
     return task_context("get_runtime()").runtime()
+
+
+def get_store() -> Any:
+    """Return the long-term store of the running graph."""
+    context = task_context("get_store()")
+    if context.run.around.items is None:
+        raise GraphError(
+            "This graph has no long-term store. It has one when it is compiled with a checkpointer, or with "
+            "compile(store=InMemoryStore())."
+        )
+    return context.run.around.items
 
 
 def get_stream_writer() -> StreamWriter:
@@ -285,15 +463,19 @@ def leaving(token: Any) -> None:
 
 __all__ = [
     "Journal",
+    "Leave",
     "Pause",
     "RunContext",
     "TaskContext",
     "entering",
     "get_config",
     "get_runtime",
+    "get_store",
     "get_stream_writer",
     "inside_step",
     "interrupt",
     "leaving",
+    "mark_attempt",
+    "running_task",
     "task_context",
 ]

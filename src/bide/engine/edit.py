@@ -2,43 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
 
+from bide.engine.answers import answers_at
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
 from bide.engine.opening import choose, fork_checkpoint, has_begun, reroute
-from bide.engine.plan import Place
+from bide.engine.plan import Place, branch_of, question_id
 from bide.engine.spec import GraphSpec
-from bide.engine.values import Checkpoint, Edit, Load, Loaded, Outcome, Task
-from bide.errors import InvalidUpdateError, ThreadBusyError
+from bide.engine.values import Checkpoint, Edit, Load, Loaded, Outcome, Question, Task, Wait
+from bide.errors import InvalidUpdateError, ThreadBusyError, UnknownThreadError
 from bide.types import END, START, RunStatus
 
 Editing = Generator[Any, Any, Checkpoint]
 Write = tuple[str, Any]
 
 
-def edit(spec: GraphSpec, values: Any, as_node: str | None, seq: int | None) -> Editing:
-    """Merge `values` into the thread as if `as_node` had returned them; without a node, the plan stays as it is.
+class Change(NamedTuple):
+    """One update from outside, and the node that is taken to have returned it."""
+
+    values: Any
+    as_node: str | None = None
+
+
+def edit(spec: GraphSpec, changes: Sequence[Change], seq: int | None) -> Editing:
+    """Merge updates into the thread as if their nodes had returned them; without a node, the plan stays as it is.
 
     Without `as_node`, open questions stay open and keep their ids, and conditional edges that led here choose again on
     the new state. With it, the thread stands after that node, and questions of other tasks are cancelled.
     """
     loaded: Loaded = yield Load(seq)
-    if loaded.run is not None and loaded.run.status is RunStatus.RUNNING and not loaded.run.is_orphan:
-        raise ThreadBusyError(
-            "The thread has a run under way, so it cannot be edited now. Wait until it pauses or ends, and try again."
-        )
-    writes = _writes(spec, values)
+    _check_idle(loaded)
+    if len(changes) > 1 and any(change.as_node is None for change in changes):
+        raise InvalidUpdateError("Several updates in one step must each say as_node=….")
+    as_node = changes[0].as_node
     if as_node is None and loaded.checkpoint is not None:
-        checkpoint, changed = yield from _beside(spec, loaded, loaded.checkpoint, writes)
+        checkpoint, changed = yield from _beside(spec, loaded, loaded.checkpoint, _writes(spec, changes[0].values))
         forget = loaded.checkpoint.seq != loaded.head
     else:
-        checkpoint, changed = yield from _as_node(spec, loaded, writes, as_node or START)
+        checkpoint, changed = yield from _as_nodes(spec, loaded, changes)
         forget = not _keeps_plan(loaded, checkpoint)
         if not forget and loaded.checkpoint is not None:
             checkpoint = checkpoint._replace(tasks=loaded.checkpoint.tasks, origins=loaded.checkpoint.origins)
     yield Edit(loaded, checkpoint, changed, forget)
     return checkpoint
+
+
+def fork(
+    spec: GraphSpec, values: Any, answers: Any, seq: int | None, read_asked: Callable[[], Sequence[Wait]]
+) -> Editing:
+    """Begin a branch at a checkpoint, with what was asked there answered as is said now."""
+    loaded: Loaded = yield Load(seq)
+    _check_idle(loaded)
+    old = loaded.checkpoint
+    if old is None:
+        raise UnknownThreadError(f"There is no thread {loaded.thread_id!r} to fork.")
+    writes = _writes(spec, values)
+    checkpoint, changed = fork_checkpoint(spec, loaded, old, writes)
+    asked = [wait.question for wait in read_asked()] if answers is not None else []
+    given = answers_at(old, asked, answers) if answers is not None else []
+    if writes and not given:
+        checkpoint = yield from reroute(spec, checkpoint)
+    moved = tuple((moved_question(question, old, checkpoint, loaded.uid or ""), answer) for question, answer in given)
+    yield Edit(loaded, checkpoint, changed, True, moved)
+    return checkpoint
+
+
+def _check_idle(loaded: Loaded) -> None:
+    if loaded.run is not None and loaded.run.status is RunStatus.RUNNING and not loaded.run.is_orphan:
+        raise ThreadBusyError(
+            "The thread has a run under way, so it cannot be edited now. Wait until it pauses or ends, and try again."
+        )
+
+
+def moved_question(question: Question, old: Checkpoint, new: Checkpoint, uid: str) -> Question:
+    """Return the question as the same task of a forked step asks it; a fork's tasks have ids of their own."""
+    was = branch_of(old.prefix, question.task_id)
+    index = next(place for place, task in enumerate(old.tasks) if task.id == was)
+    task_id = new.tasks[index].id + question.task_id[len(was) :]
+    return question._replace(id=question_id(uid, task_id, question.key), task_id=task_id)
 
 
 def _writes(spec: GraphSpec, values: Any) -> list[Write]:
@@ -67,28 +109,41 @@ def _beside(
     return checkpoint, changed
 
 
-def _as_node(
-    spec: GraphSpec, loaded: Loaded, writes: Sequence[Write], as_node: str
+def _as_nodes(
+    spec: GraphSpec, loaded: Loaded, changes: Sequence[Change]
 ) -> Generator[Any, Any, tuple[Checkpoint, frozenset[str]]]:
-    """Stand where the thread would stand if `as_node` had just returned these writes."""
-    if as_node not in spec.nodes and as_node not in (START, END):
-        known = ", ".join(map(repr, spec.nodes))
-        raise InvalidUpdateError(f"update_state(as_node={as_node!r}): there is no such node. Known nodes: {known}.")
+    """Stand where the thread would stand if these nodes had just returned these updates."""
+    nodes = [change.as_node or START for change in changes]
+    for name in nodes:
+        if name not in spec.nodes and name not in (START, END):
+            known = ", ".join(map(repr, spec.nodes))
+            raise InvalidUpdateError(f"update_state(as_node={name!r}): there is no such node. Known nodes: {known}.")
+    writes = [_writes(spec, change.values) for change in changes]
     base = loaded.checkpoint or Checkpoint(0, None, -1, "", spec.initial(), (), ())
     before = base._replace(seq=loaded.head)
-    if as_node == END:
-        checkpoint, changed = edited_checkpoint(spec, before, writes, source="update")
+    if END in nodes:
+        every = [write for own in writes for write in own]
+        checkpoint, changed = edited_checkpoint(spec, before, every, source="update")
         checkpoint = checkpoint._replace(seq=loaded.head + 1, source="update", step=base.step + 1, tasks=(), origins=())
     else:
-        task = Task(f"{loaded.head}.{as_node}", as_node)
-        checkpoint, changed = next_checkpoint(spec, before, [Outcome(task, tuple(writes))], source="update")
-        node = spec.start if as_node == START else spec.nodes[as_node]
-        if node.branches:
-            places: list[Place] = [*node.edges, *(yield from choose(checkpoint, [task]))]
-            places += [planned.node for planned in checkpoint.tasks if planned.node in spec.joins.values()]
-            checkpoint = rerouted(spec, checkpoint, places)
+        tasks = [Task(f"{base.prefix}{loaded.head}.{name}", name) for name in nodes]
+        outcomes = [Outcome(task, tuple(own)) for task, own in zip(tasks, writes, strict=True)]
+        checkpoint, changed = next_checkpoint(spec, before, outcomes, source="update")
+        checkpoint = yield from _routed(spec, checkpoint, tasks)
     parent = None if loaded.checkpoint is None else loaded.checkpoint.seq
     return checkpoint._replace(parent=parent, created_at=None), changed
+
+
+def _routed(spec: GraphSpec, checkpoint: Checkpoint, tasks: Sequence[Task]) -> Editing:
+    """Let the conditional edges of these nodes choose, if they have any."""
+    nodes = {task.id: spec.start if task.node == START else spec.nodes[task.node] for task in tasks}
+    choosing = [task for task in tasks if nodes[task.id].branches]
+    if not choosing:
+        return checkpoint
+    places: list[Place] = [edge for task in tasks for edge in nodes[task.id].edges]
+    places += yield from choose(checkpoint, choosing)
+    places += [planned.node for planned in checkpoint.tasks if planned.node in spec.joins.values()]
+    return rerouted(spec, checkpoint, places)
 
 
 def _keeps_plan(loaded: Loaded, checkpoint: Checkpoint) -> bool:
@@ -99,4 +154,4 @@ def _keeps_plan(loaded: Loaded, checkpoint: Checkpoint) -> bool:
     return old.next == checkpoint.next and all(wait.question.is_static for wait in loaded.waits)
 
 
-__all__ = ["Editing", "edit"]
+__all__ = ["Change", "Editing", "edit", "fork"]

@@ -5,13 +5,13 @@ Every refusal happens here, before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from bide.engine.answers import match_answers, shown_list
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
-from bide.engine.plan import Place, plan, replant
-from bide.engine.spec import GraphSpec
+from bide.engine.plan import Place, branch_of, checked_places, plan, replant
+from bide.engine.spec import DEFERRED, GraphSpec
 from bide.engine.values import (
     Assignment,
     Begin,
@@ -27,7 +27,6 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.engine.work import checked_places
 from bide.errors import (
     AmbiguousResumeError,
     EmptyInputError,
@@ -38,7 +37,7 @@ from bide.errors import (
     ThreadPausedError,
     UnknownThreadError,
 )
-from bide.types import START, UNSET, Command, OnPaused, RunStatus, WaitStatus
+from bide.types import START, UNSET, Command, OnPaused, RunControl, RunStatus, WaitStatus
 
 Write = tuple[str, Any]
 Opened = Generator[Any, Any, "Opening | Ending"]
@@ -56,18 +55,30 @@ class Request(NamedTuple):
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
     wants: frozenset[str] = frozenset()
+    """What the walk tells."""
+    live: frozenset[str] = frozenset()
+    """What tasks tell while they run."""
+    subgraphs: bool = False
+    """Whether graphs inside tasks tell, too."""
     durable: bool = True
+    """Whether steps are saved."""
+    has_thread: bool = True
+    """Whether there is a thread in a store at all; graphs inside it may choose not to be saved."""
     recursion_limit: int = 10_000
+    control: RunControl | None = None
 
 
 class Opening(NamedTuple):
     """A thread that may be taken, and what is already known of its current step."""
 
-    begin: Begin
+    begin: Begin | None
+    """How the thread is taken; a graph inside a task takes none."""
     checkpoint: Checkpoint
     results: Mapping[str, Outcome]
     steps: Mapping[str, Mapping[str, JournalEntry]]
     waits: tuple[Wait, ...]
+    is_fresh: bool = True
+    """Whether no task of the present step can have run before."""
 
 
 NOTHING = Loaded(None, 0, None, None, {}, {}, {}, ())
@@ -138,8 +149,13 @@ def _base(spec: GraphSpec, loaded: Loaded) -> Checkpoint:
     old = loaded.checkpoint
     if old is None:
         return Checkpoint(loaded.head, None, -1, "", spec.initial(), (), ())
-    values = {key: value for key, value in old.values.items() if key not in spec.joins}
+    values = {key: value for key, value in old.values.items() if not is_plan(key)}
     return old._replace(seq=loaded.head, values=values)
+
+
+def is_plan(key: str) -> bool:
+    """Whether a key is part of the plan and not of the state: barriers, and nodes that were put off."""
+    return key.startswith(("~join:", DEFERRED))
 
 
 def _fresh(begin: Begin, checkpoint: Checkpoint) -> Opening:
@@ -174,11 +190,31 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     if holds:
         return _taken(loaded, checkpoint, [(question, None) for question in holds])
     asks = tuple(wait.question for wait in loaded.open_waits)
-    waiting = {question.task_id for question in asks}
-    can_run = [task for task in checkpoint.tasks if task.id not in waiting and task.id not in loaded.results]
+    can_run = ready_tasks(checkpoint, loaded.results, loaded.waits, loaded.done)
     if not can_run and (asks or not checkpoint.tasks):
         return Ending(checkpoint, asks, frozenset(loaded.results))
     return _taken(loaded, checkpoint, [])
+
+
+def ready_tasks(
+    checkpoint: Checkpoint, results: Mapping[str, Outcome], waits: Sequence[Wait], done: Set[str] = frozenset()
+) -> list[Task]:
+    """Return the tasks that can run: no result yet, and no question open, or else one inside them that is settled."""
+    if not waits:
+        return [task for task in checkpoint.tasks if task.id not in results]
+    asking: dict[str, dict[str, bool]] = {}
+    for wait in waits:
+        inner = wait.question.task_id
+        known = asking.setdefault(branch_of(checkpoint.prefix, inner), {})
+        known[inner] = known.get(inner, False) or wait.status is WaitStatus.OPEN
+    ready = []
+    for task in checkpoint.tasks:
+        known = asking.get(task.id, {})
+        if task.id not in results and (
+            not any(known.values()) or any(not is_open and inner not in done for inner, is_open in known.items())
+        ):
+            ready.append(task)
+    return ready
 
 
 def _taken(
@@ -195,13 +231,13 @@ def _taken(
     )
     is_new = loaded.checkpoint is not checkpoint
     begin = Begin(loaded, checkpoint if is_new else None, changed, claim=loaded.run, answers=tuple(answers))
-    return Opening(begin, checkpoint, loaded.results, loaded.steps, waits)
+    return Opening(begin, checkpoint, loaded.results, loaded.steps, waits, is_fresh=False)
 
 
 # ── Resume ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _obey(spec: GraphSpec, command: Command, loaded: Loaded) -> Opened:
+def _obey(spec: GraphSpec, command: Command[Any], loaded: Loaded) -> Opened:
     if command.graph is not None:
         raise InvalidUpdateError(f"Command(graph={command.graph!r}) cannot be an input: the root graph has no parent.")
     goto = checked_places(spec, command.targets, "Command(goto=…)")
@@ -212,7 +248,7 @@ def _obey(spec: GraphSpec, command: Command, loaded: Loaded) -> Opened:
     return (yield from _resume(spec, loaded, answers, writes, goto))
 
 
-def _command_writes(spec: GraphSpec, command: Command) -> list[Write]:
+def _command_writes(spec: GraphSpec, command: Command[Any]) -> list[Write]:
     if command.update is None:
         return []
     pairs = spec.read_update(command.update)
@@ -245,13 +281,14 @@ def _resume(
     before = loaded.checkpoint
     assert before is not None, "a wait belongs to a checkpoint"
     checkpoint, changed = edited_checkpoint(spec, before, writes, source="update")
-    returned = _returned_answers(loaded, answers)
+    has_returned = any(question.kind == "return" for question, _ in answers)
+    returned = returned_answers(loaded, answers) if has_returned else {}
     if returned or goto:
         checkpoint = checkpoint._replace(
             seq=before.seq + 1,
             parent=before.seq,
             source="update" if writes else "resume",
-            resume_value=_one_or_all(returned) if returned else before.resume_value,
+            resume_value=one_or_all(returned) if returned else before.resume_value,
             created_at=None,
         )
     if checkpoint is not before and not has_begun(loaded):
@@ -259,20 +296,28 @@ def _resume(
     if goto:
         beside = Origin(f"{checkpoint.seq}@goto", "", tuple(goto))
         checkpoint = checkpoint._replace(
-            tasks=(*checkpoint.tasks, *plan(checkpoint.seq, goto)), origins=(*checkpoint.origins, beside)
+            tasks=(*checkpoint.tasks, *plan(checkpoint.prefix, checkpoint.seq, goto)),
+            origins=(*checkpoint.origins, beside),
         )
     return _taken(loaded, checkpoint, answers, changed)
 
 
-def _returned_answers(loaded: Loaded, answers: Sequence[tuple[Question, Any]]) -> dict[str, Any]:
-    """Return node → answer for the questions that finished nodes returned, those answered before included."""
-    if not any(question.kind == "return" for question, _ in answers):
-        return {}
+def returned_answers(loaded: Loaded, answers: Sequence[tuple[Question, Any]]) -> dict[str, Any]:
+    """Return node → answer for the questions that finished nodes of this graph returned."""
     before = [(wait.question, wait.answer) for wait in loaded.waits if wait.status is WaitStatus.ANSWERED]
-    return {question.node: answer for question, answer in (*before, *answers) if question.kind == "return"}
+    return {
+        question.node: answer
+        for question, answer in (*before, *answers)
+        if question.kind == "return" and branch_of(_prefix(loaded), question.task_id) == question.task_id
+    }
 
 
-def _one_or_all(returned: Mapping[str, Any]) -> Any:
+def _prefix(loaded: Loaded) -> str:
+    return "" if loaded.checkpoint is None else loaded.checkpoint.prefix
+
+
+def one_or_all(returned: Mapping[str, Any]) -> Any:
+    """Return the only answer, or all of them by node."""
     return next(iter(returned.values())) if len(returned) == 1 else dict(returned)
 
 
@@ -394,7 +439,7 @@ def fork_checkpoint(
     numbered = old._replace(seq=loaded.head)
     forked, changed = edited_checkpoint(spec, numbered, writes, source=source)
     forked = forked._replace(seq=loaded.head + 1, parent=old.seq, source=source, created_at=None)
-    return forked._replace(tasks=replant(forked.tasks, forked.seq)), changed
+    return forked._replace(tasks=replant(forked.prefix, forked.seq, forked.tasks)), changed
 
 
 def check_fits(spec: GraphSpec, checkpoint: Checkpoint) -> None:

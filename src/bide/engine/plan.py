@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Checkpoint, Origin, Outcome, Question, Task, Wait
+from bide.errors import InvalidUpdateError
 from bide.types import END, START, UNSET, Send, WaitStatus
 
 Place = str | Send
@@ -25,19 +27,38 @@ def targets_of(spec: GraphSpec, outcomes: Sequence[Outcome], full_joins: Iterabl
     return places
 
 
-def plan(seq: int, places: Sequence[Place]) -> tuple[Task, ...]:
+def plan(prefix: str, seq: int, places: Sequence[Place]) -> tuple[Task, ...]:
     """Make the tasks of the step after checkpoint `seq`: nodes by name, then `Send`s in the order they were sent.
 
-    The order is the order in which writes are applied, so it depends on nothing but names.
+    The order is the order in which writes are applied, so it depends on nothing but names. A graph inside a task has
+    that task's path as `prefix`: `12.team|3.ask` is the task `ask`, planned at checkpoint 3 of the graph that runs in
+    `12.team`. So the tasks of a thread are one tree, and their ids say where they stand in it.
     """
     if len(places) == 1 and places[0].__class__ is str:
-        return () if places[0] == END else (Task(f"{seq}.{places[0]}", places[0]),)
+        return () if places[0] == END else (Task(f"{prefix}{seq}.{places[0]}", places[0]),)
     names = sorted({place for place in places if isinstance(place, str)} - {END})
     sends = [place for place in places if isinstance(place, Send)]
     return (
-        *(Task(f"{seq}.{name}", name) for name in names),
-        *(Task(f"{seq}/{index}.{send.node}", send.node, send.arg) for index, send in enumerate(sends)),
+        *(Task(f"{prefix}{seq}.{name}", name) for name in names),
+        *(
+            Task(f"{prefix}{seq}/{index}.{send.node}", send.node, send.arg, send.timeout)
+            for index, send in enumerate(sends)
+        ),
     )
+
+
+def checked_places(spec: GraphSpec, places: Sequence[Any], where: str) -> list[Place]:
+    """Refuse destinations that are no nodes: a typo must not end a run in silence."""
+    for place in places:
+        name = place.node if isinstance(place, Send) else place
+        if not isinstance(name, str):
+            raise InvalidUpdateError(
+                f"{where} leads to {place!r} ({type(place).__name__}). Give a node's name, a Send, or a list of them."
+            )
+        if name not in spec.nodes and (name != END or isinstance(place, Send)):
+            known = ", ".join(repr(known) for known in spec.nodes)
+            raise InvalidUpdateError(f"{where} leads to {name!r}, which is no node. Known nodes: {known}, and END.")
+    return list(places)
 
 
 def origins_of(outcomes: Sequence[Outcome]) -> tuple[Origin, ...]:
@@ -47,12 +68,25 @@ def origins_of(outcomes: Sequence[Outcome]) -> tuple[Origin, ...]:
 
 def planned_at(task_id: str) -> int:
     """Return the checkpoint at which a task was planned: its id is `12.node`, or `12/3.node` for the fourth `Send`."""
-    return int(task_id.partition(".")[0].partition("/")[0])
+    return int(task_id.rpartition("|")[2].partition(".")[0].partition("/")[0])
 
 
-def replant(tasks: Sequence[Task], seq: int) -> tuple[Task, ...]:
+def replant(prefix: str, seq: int, tasks: Sequence[Task]) -> tuple[Task, ...]:
     """Plan the same tasks anew under another checkpoint: a fork asks its own questions."""
-    return plan(seq, [task.node if task.arg is UNSET else Send(task.node, task.arg) for task in tasks])
+    return plan(
+        prefix,
+        seq,
+        [task.node if task.arg is UNSET else Send(task.node, task.arg, timeout=task.timeout) for task in tasks],
+    )
+
+
+def branch_of(prefix: str, task_id: str) -> str:
+    """Return the task of the graph with this prefix under which another task stands: itself, or the one around it."""
+    inner = task_id[len(prefix) :]
+    for index, letter in enumerate(inner):
+        if letter in "|:":
+            return prefix + inner[:index]
+    return task_id
 
 
 def held_before(

@@ -6,8 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bide.codec import Codec
+from bide.engine.care import NO_CARE, Care
 from bide.engine.channels import Barrier, Channel, LastValue
 from bide.errors import InvalidUpdateError, did_you_mean
+
+DEFERRED = "~defer"
+"""The hidden key that holds the deferred nodes whose turn has not come."""
+PARALLEL = "parallel_results"
+"""The key that holds what the branches before a fan-in returned."""
+GATHERED = "~gathered"
+"""The hidden key that says that a fan-in has run on them."""
+PREVIOUS = "~previous"
+"""The hidden key that holds what a function's last call on this thread left for the next."""
+FRAMES = "~frames"
+"""The hidden key that holds, for each graph inside this one that goes on between calls, its latest checkpoint."""
 
 
 class Call(NamedTuple):
@@ -17,7 +30,19 @@ class Call(NamedTuple):
     is_async: bool
     takes_state: bool = True
     injected: tuple[tuple[str, str], ...] = ()
-    """Parameters that the engine fills: (parameter, `config` | `runtime` | `writer`)."""
+    """Parameters that the engine fills: (parameter, `config` | `runtime` | `writer` | `store` | `error` | …)."""
+    twin: Callable[..., Any] | None = None
+    """The async form of a thing that has both (`invoke` and `ainvoke`)."""
+
+
+class Subgraph(NamedTuple):
+    """A graph that runs inside a task of another."""
+
+    spec: GraphSpec
+    keeps: bool | None = None
+    """None: its state belongs to the task · True: it goes on from one call to the next · False: it is not saved."""
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
 
 
 class Branch(NamedTuple):
@@ -42,6 +67,15 @@ class NodeSpec:
     branches: tuple[Branch, ...] = ()
     joins: tuple[str, ...] = ()
     """Names of the barrier channels at which this node arrives."""
+    subgraph: Subgraph | None = None
+    """The graph that this node is, if it is one."""
+    care: Care = NO_CARE
+    """What happens when it fails, hangs, or has been run before."""
+    is_feeder: bool = False
+    """Whether it is the last node of a branch that leads to a fan-in."""
+    is_fanin: bool = False
+    destinations: tuple[str, ...] = ()
+    """Where its `Command(goto=…)` may lead, as far as its author has said; for pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +96,14 @@ class GraphSpec:
     read_update: Callable[[Any], Mapping[str, Any] | None]
     """Turns a dict or a schema instance into key → value; None when it is neither."""
     fingerprint: str
+    codec: Codec
     open_state: bool = True
     """Whether keys outside the schema may be kept when an edit brings them."""
     fleeting: tuple[str, ...] = ()
+    deferred: frozenset[str] = frozenset()
+    """Nodes that run only when nothing else is left."""
+    value_key: str | None = None
+    """The one key whose value is the graph's input and output, for graphs made of a function."""
     begins: tuple[str, ...] = ()
     """Keys that have a value before anything is written: the empty list of a reducer, and the like."""
 

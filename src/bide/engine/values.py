@@ -5,10 +5,10 @@ They are named tuples, not frozen dataclasses: several are made per step, and a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
-from bide.types import UNSET, Interrupt, RunStatus, Send, WaitStatus
+from bide.types import UNSET, Command, Interrupt, RunStatus, Send, WaitStatus
 
 
 class Task(NamedTuple):
@@ -18,6 +18,8 @@ class Task(NamedTuple):
     node: str
     arg: Any = UNSET
     """The state of a `Send`; UNSET for a node that reads the graph's state."""
+    timeout: Any = None
+    """The time that a `Send` gives this one task; None leaves it to the node."""
 
 
 class Origin(NamedTuple):
@@ -80,6 +82,14 @@ class Outcome(NamedTuple):
     error: Exception | None = None
     is_skipped: bool = False
     """Whether it was never begun, because a sibling had failed."""
+    up: tuple[Command[Any], ...] = ()
+    """What the node told the graph around its own to do (`Command(graph=Command.PARENT)`)."""
+    carried: tuple[Any, ...] = ()
+    """Checkpoints of the graphs inside it, written down and waiting for the next commit."""
+    is_cached: bool = False
+    """Whether the node did not run: an earlier result was taken."""
+    streamed: Set[str] = frozenset()
+    """Ids of messages that were told while the node ran."""
 
     @property
     def is_done(self) -> bool:
@@ -105,6 +115,12 @@ class Checkpoint(NamedTuple):
     run_id: str | None = None
     metadata: Mapping[str, Any] | None = None
     """What the caller of the run said about it."""
+    ns: str = ""
+    """Where it is kept: "" for the thread's own graph, else the place of the graph inside it."""
+    prefix: str = ""
+    """What the ids of its tasks begin with: the path of the task that this graph runs in, and a bar."""
+    is_migrated: bool = False
+    """Whether a hook has changed it since it was read, so that the next checkpoint writes all of it."""
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -146,6 +162,8 @@ class Loaded(NamedTuple):
     thread_id: str = ""
     place: str = ""
     """Where it was looked for: the database."""
+    done: frozenset[str] = frozenset()
+    """Ids of all tasks with a recorded result, those of graphs inside this one included."""
 
     @property
     def open_waits(self) -> tuple[Wait, ...]:
@@ -162,6 +180,23 @@ class Assignment(NamedTuple):
     steps: Mapping[str, JournalEntry] = {}
     routes_only: bool = False
     """Whether the node has run already, and only its conditional edges choose again."""
+    is_fresh: bool = True
+    """Whether the task surely never ran before: then there is nothing to read of graphs inside it."""
+
+
+class Site(NamedTuple):
+    """Where in the thread a graph inside a task stands."""
+
+    ns: str
+    """Where its checkpoints are kept."""
+    prefix: str
+    """What the ids of its tasks begin with."""
+    base: int | None = None
+    """The checkpoint in `ns` that it goes on from, when it keeps its state between calls."""
+    is_fresh: bool = True
+    """Whether nothing can have been saved here before."""
+    ends_durably: bool = False
+    """Whether its end must be saved before the code around it hears of it."""
 
 
 class Ending(NamedTuple):
@@ -172,6 +207,13 @@ class Ending(NamedTuple):
     """Every open question, in task order; empty when the run is done."""
     finished: frozenset[str] = frozenset()
     """Ids of the tasks of this step that have finished already."""
+    up: tuple[Command[Any], ...] = ()
+    """What the graph around this one is told to do."""
+    carried: tuple[Any, ...] = ()
+    """Checkpoints that the graph around this one must write with its own."""
+    error: Exception | None = None
+    is_stopped: bool = False
+    """Whether it was left in the middle, because a task beside it had failed."""
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -224,6 +266,8 @@ class Edit(NamedTuple):
     checkpoint: Checkpoint
     changed: frozenset[str]
     forget: bool
+    answered: tuple[tuple[Question, Any], ...] = ()
+    """Questions of the new step that have their answers already."""
 
 
 class Start(NamedTuple):
@@ -240,6 +284,14 @@ class Record(NamedTuple):
     """Save the results of finished tasks while their siblings still run."""
 
     outcomes: tuple[Outcome, ...]
+    carried: tuple[Any, ...] = ()
+
+
+class Prepare(NamedTuple):
+    """Write a checkpoint down, to be saved by a later commit; the reply is what to carry there."""
+
+    checkpoint: Checkpoint
+    changed: frozenset[str]
 
 
 class Commit(NamedTuple):
@@ -257,6 +309,8 @@ class Commit(NamedTuple):
     is_over: bool = False
     """Whether the step is over: its journal and its waits are done with."""
     error: Exception | None = None
+    carried: tuple[Any, ...] = ()
+    """Checkpoints of graphs inside, prepared before."""
 
 
 class Emit(NamedTuple):
@@ -264,6 +318,11 @@ class Emit(NamedTuple):
 
     kind: str
     what: Any
+    ns: tuple[str, ...] = ()
+    """The graph inside which it happened; empty for the outermost."""
+    spec: Any = None
+    """That graph, if it is not the outermost."""
 
 
 VALUES, PAUSED, TASK, RESULT, SAVED, CUSTOM = "values", "paused", "task", "result", "saved", "custom"
+MESSAGES = "messages"

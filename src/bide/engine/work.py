@@ -5,31 +5,23 @@ A generator that yields the calls to make, so that one telling serves sync and a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Hashable, Sequence
+from typing import Any
 
+from bide.engine.actions import Action, Stopped, action, settle_children
 from bide.engine.apply import seen_after
-from bide.engine.channels import LastValue
-from bide.engine.context import Pause, TaskContext
-from bide.engine.plan import Place, question_id
-from bide.engine.spec import Branch, Call, GraphSpec, NodeSpec
-from bide.engine.values import Outcome, Question
+from bide.engine.attempts import cared_for
+from bide.engine.care import NO_CARE
+from bide.engine.context import Leave, Pause, TaskContext
+from bide.engine.plan import Place, checked_places
+from bide.engine.returned import Read, Write, read_result
+from bide.engine.spec import FRAMES, Branch, GraphSpec, NodeSpec
+from bide.engine.values import Outcome
 from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError
-from bide.shape import json_schema
-from bide.types import END, START, UNSET, Command, Interrupt, Overwrite, Send
+from bide.messages import with_ids
+from bide.types import START, UNSET, Command, Send
 
-Write = tuple[str, Any]
-
-
-class Action(NamedTuple):
-    """One call of a user's function."""
-
-    call: Call
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-
-
-Story = Generator[Action, Any, Outcome]
+Story = Generator[Any, Any, Outcome]
 
 
 def work(spec: GraphSpec, context: TaskContext) -> Story:
@@ -40,36 +32,83 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
         if context.assignment.routes_only:
             return Outcome(task, routes=(yield from route(spec, node, context, ())))
         given = _given(node, context)
-        result = yield _action(node.call, given, context)
-        if context.asked:
-            raise InterruptSwallowedError(_swallowed_text(context))
-        writes, goto, returned = read_result(spec, context, given, result)
-        routes: tuple[Place, ...] = ()
-        if node.branches:
-            routes = yield from route(spec, node, context, writes)
-        if context.assignment.steps:
-            _check_replayed(context)
-        return Outcome(task, writes, goto, routes, (), returned)
-    except (Pause, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — what a node raises is its task's outcome
+        if node.care is NO_CARE and task.timeout is None and node.subgraph is None:
+            result = yield action(node.call, given, context)
+            if context.asked:
+                raise InterruptSwallowedError(_swallowed_text(context))
+            read = read_result(spec, context, given, result)
+        else:
+            read = yield from cared_for(spec, node, context, given)
+        if node.branches or read.up or context.has_more:
+            return (yield from _complete(spec, node, context, read))
+        return Outcome(task, read.writes, read.goto, (), (), read.returned)
+    except (Pause, Leave, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — what a node raises is its outcome
+        if context.children:
+            yield from settle_children(context)
+        if isinstance(error, Leave):
+            return (yield from _led_elsewhere(spec, node, context, error))
         return _unfinished(context, error)
+
+
+def _complete(spec: GraphSpec, node: NodeSpec, context: TaskContext, read: Read) -> Story:
+    """Finish a task that leaves more than an update: where it leads, and what happened inside it."""
+    if context.children:
+        yield from settle_children(context)
+        if context.inner:
+            raise Pause(context.inner[0])
+    routes: tuple[Place, ...] = ()
+    if node.branches and not read.up:
+        routes = yield from route(spec, node, context, read.writes)
+    if context.assignment.steps:
+        _check_replayed(context)
+    writes = read.writes if context.streamed is None else with_ids(read.writes)
+    if context.frames:
+        writes = (*writes, (FRAMES, context.frames))
+    outcome = Outcome(context.task, writes, read.goto, routes, (), read.returned)
+    return _with_rest(outcome, context, read.up) if context.has_more or read.up else outcome
+
+
+def _led_elsewhere(spec: GraphSpec, node: NodeSpec, context: TaskContext, leave: Leave) -> Story:
+    """Finish a node whose code called a graph that told this one where to go, as if the node had said so itself."""
+    try:
+        return (yield from _complete(spec, node, context, read_result(spec, context, None, leave.as_result())))
+    except (Pause, Exception) as error:  # noqa: BLE001 — as above
+        return _unfinished(context, error)
+
+
+def _with_rest(outcome: Outcome, context: TaskContext, up: tuple[Command[Any], ...]) -> Outcome:
+    """Add what few tasks have: words to the graph above, checkpoints of graphs inside, messages told on the way."""
+    return outcome._replace(
+        up=up,
+        carried=tuple(context.carried),
+        is_cached=context.space == "cached",
+        streamed=context.streamed or frozenset(),
+    )
 
 
 def _unfinished(context: TaskContext, error: BaseException) -> Outcome:
     """Tell a task that asks from one that failed. What is neither (Ctrl-C, cancellation) goes on up."""
-    task = context.task
+    outcome = _told(context, error)
+    return outcome._replace(carried=tuple(context.carried)) if context.carried else outcome
+
+
+def _told(context: TaskContext, error: BaseException) -> Outcome:
+    task, asks = context.task, (*context.asked, *context.inner)
     if isinstance(error, Pause):
-        if error.question not in context.asked:
+        if error.question not in asks:
             return Outcome(task, error=_stray_pause(error, context))
-        return Outcome(task, asks=tuple(context.asked))
+        return Outcome(task, asks=asks)
+    if isinstance(error, Stopped):
+        return Outcome(task, is_skipped=True)
     if isinstance(error, BaseExceptionGroup):
         # asyncio.TaskGroup wraps what its tasks raise, a pause among it; a failure beside it counts more.
         rest = error.split(Pause)[1]
         if rest is None:
-            return Outcome(task, asks=tuple(context.asked))
+            return Outcome(task, asks=asks)
         if isinstance(rest, Exception):
             return Outcome(task, error=rest)
     if isinstance(error, Exception):
-        return Outcome(task, error=_hidden_pause(error, context))
+        return Outcome(task, error=_hidden_pause(error, context), asks=context.inner)
     raise error
 
 
@@ -81,7 +120,7 @@ def route(
     places: list[Place] = []
     for branch in node.branches:
         try:
-            chosen = yield _action(branch.call, branch.read(seen), context)
+            chosen = yield action(branch.call, branch.read(seen), context)
         except Pause as pause:
             if not context.assignment.routes_only:
                 raise
@@ -98,126 +137,6 @@ def route(
 def _given(node: NodeSpec, context: TaskContext) -> Any:
     arg = context.task.arg
     return node.read(context.assignment.checkpoint.values) if arg is UNSET else arg
-
-
-def _action(call: Call, given: Any, context: TaskContext) -> Action:
-    args = (given,) if call.takes_state else ()
-    if not call.injected:
-        return Action(call, args, _NOTHING)
-    return Action(call, args, {name: _inject(what, context) for name, what in call.injected})
-
-
-_NOTHING: Mapping[str, Any] = {}
-
-
-def _inject(what: str, context: TaskContext) -> Any:
-    if what == "config":
-        return context.run.config
-    return context.write if what == "writer" else context.runtime()
-
-
-# ── What a node returned ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def read_result(
-    spec: GraphSpec, context: TaskContext, given: Any, result: Any
-) -> tuple[tuple[Write, ...], tuple[Place, ...], tuple[Question, ...]]:
-    """Turn what a node returned into writes, explicit destinations and returned questions."""
-    if result is None:
-        return (), (), ()
-    if result.__class__ is dict:
-        return tuple(_changes(spec, context, given, result)), (), ()
-    parts: Sequence[Any] = result if isinstance(result, (list, tuple)) and _is_mixed(result) else (result,)
-    writes: list[Write] = []
-    goto: list[Place] = []
-    returned: list[Question] = []
-    for part in parts:
-        if isinstance(part, Command):
-            writes += _command_writes(spec, context, given, part)
-            goto += checked_places(spec, part.targets, f"Command(goto=…) of node {context.task.node!r}")
-        elif isinstance(part, Send):
-            raise InvalidUpdateError(
-                f"Node {context.task.node!r} returned a Send. Say where to go with Command(goto=Send(…)), or return it "
-                f"from a conditional edge."
-            )
-        elif isinstance(part, Interrupt):
-            returned.append(_returned(context, part, len(returned)))
-        elif part is not None:
-            writes += _changes(spec, context, given, part)
-    return tuple(writes), tuple(goto), tuple(returned)
-
-
-def _is_mixed(result: Sequence[Any]) -> bool:
-    return not hasattr(result, "_fields") and all(isinstance(part, Mapping | Command | Interrupt) for part in result)
-
-
-def _command_writes(spec: GraphSpec, context: TaskContext, given: Any, command: Command) -> list[Write]:
-    node = context.task.node
-    if command.resume is not UNSET:
-        raise InvalidUpdateError(
-            f"Node {node!r} returned Command(resume=…). Answers come from outside: invoke() takes them."
-        )
-    if command.graph is not None:
-        raise InvalidUpdateError(
-            f"Node {node!r} returned Command(graph={command.graph!r}), but this graph has no parent graph to go to."
-        )
-    return [] if command.update is None else _changes(spec, context, given, command.update)
-
-
-def _returned(context: TaskContext, part: Interrupt, index: int) -> Question:
-    task, journal = context.task, context.run.journal
-    if journal is None:
-        raise InterruptError(
-            f"Node {task.node!r} returned Interrupt(…), but the graph has no store, so nobody could ever resume it. "
-            f'Compile it with one: graph.compile(checkpointer="sqlite:///bide.db").'
-        )
-    journal.codec.encode(part.value, f"Interrupt value returned by node {task.node!r}")
-    key = part.key or f"#return{index}"
-    schema = None if part.response_schema is None else json_schema(part.response_schema)
-    return Question(
-        question_id(context.run.uid, task.id, key), task.id, task.node, key, "return", part.value, schema=schema
-    )
-
-
-def _changes(spec: GraphSpec, context: TaskContext, given: Any, update: Any) -> list[Write]:
-    """Return the writes in an update, without those that only hand the node's own input back."""
-    node = context.task.node
-    pairs = spec.read_update(update)
-    if pairs is None:
-        raise InvalidUpdateError(
-            f"Node {node!r} returned {update!r} ({type(update).__name__}). "
-            f"A node returns a dict of state keys, an instance of the state's schema, a Command, or None."
-        )
-    spec.check_keys(pairs, f"Node {node!r} returned")
-    lent = spec.read_update(given) if context.task.arg is UNSET else None
-    if not lent:
-        return list(pairs.items())
-    writes: list[Write] = []
-    for key, value in pairs.items():
-        if value is not lent.get(key, UNSET) or not (update is given or value.__class__ not in _ATOMS):
-            writes.append((key, value))
-        elif not _is_unchanged(context, key, value):
-            # The node's own copy came back, changed in place: it is the value now, past the reducer.
-            writes.append((key, value if isinstance(spec.channel(key), LastValue) else Overwrite(value)))
-    return writes
-
-
-_ATOMS = frozenset({int, float, bool, str, bytes, type(None)})
-
-
-def _is_unchanged(context: TaskContext, key: str, value: Any) -> bool:
-    if not _is_same(value, context.assignment.checkpoint.values.get(key, UNSET)):
-        return False
-    # Objects are lent, not copied, so a change inside one shows on both sides; what was stored tells the truth.
-    journal = context.run.journal
-    return journal is None or value.__class__ in _ATOMS or journal.is_unchanged(key, value)
-
-
-def _is_same(value: Any, original: Any) -> bool:
-    try:
-        return bool(value == original)
-    except Exception:  # noqa: BLE001 — arrays and the like do not compare to one truth; then it counts as changed
-        return False
 
 
 # ── Where it leads ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,20 +159,6 @@ def _destinations(spec: GraphSpec, node: NodeSpec, branch: Branch, chosen: Any) 
                 f"{where} returned {choice!r}, which its path map does not hold. It holds: {known}."
             )
     return checked_places(spec, places, where)
-
-
-def checked_places(spec: GraphSpec, places: Sequence[Any], where: str) -> list[Place]:
-    """Refuse destinations that are no nodes: a typo must not end a run in silence."""
-    for place in places:
-        name = place.node if isinstance(place, Send) else place
-        if not isinstance(name, str):
-            raise InvalidUpdateError(
-                f"{where} leads to {place!r} ({type(place).__name__}). Give a node's name, a Send, or a list of them."
-            )
-        if name not in spec.nodes and (name != END or isinstance(place, Send)):
-            known = ", ".join(repr(known) for known in spec.nodes)
-            raise InvalidUpdateError(f"{where} leads to {name!r}, which is no node. Known nodes: {known}, and END.")
-    return list(places)
 
 
 # ── What went wrong ────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from bide.engine.spec import Call
 from bide.errors import GraphError
-from bide.types import Runtime, StreamWriter
+from bide.types import Command, Runtime, StreamWriter
 
-_BY_NAME = {"config": "config", "runtime": "runtime", "writer": "writer"}
+_BY_NAME = {name: name for name in ("config", "runtime", "writer", "store", "previous", "error", "parallel_results")}
 
 
 def read_call(function: Any, what: str) -> Call:
     """Read the signature of a node or of a conditional edge; a mistake is told with the parameter's name."""
-    target = _callable(function, what)
+    target, twin = _callable(function, what)
     is_async = _is_async(target)
+    if twin is not None or not callable(function):
+        return Call(target, is_async, True, _config_of(target), twin)
     try:
         parameters = list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):
@@ -36,7 +38,7 @@ def read_call(function: Any, what: str) -> Call:
         elif parameter.default is parameter.empty:
             raise GraphError(
                 f"{what} has a parameter {parameter.name!r} that nobody fills. A node takes the state first, and may "
-                f"name `config`, `runtime` or `writer`; give others a default, or bind them with functools.partial."
+                f"name `config`, `runtime`, `store`, `writer` or `previous`; give others a default."
             )
     return Call(target, is_async, takes_state, tuple(injected))
 
@@ -51,6 +53,17 @@ def own_schema(function: Any) -> Any:
     return None if first is None or first.name in _BY_NAME else _hints(target).get(first.name)
 
 
+def destinations_of(function: Any) -> tuple[str, ...]:
+    """Return the names in a return annotation: `Literal["a", "b"]`, or `Command[Literal["a", "b"]]`."""
+    hint = _hints(function).get("return") if callable(function) else None
+    found: list[str] = []
+    for part in (hint, *get_args(hint)):
+        for inner in (part, *(get_args(part) if get_origin(part) is Command else ())):
+            if get_origin(inner) is Literal:
+                found += [name for name in get_args(inner) if isinstance(name, str)]
+    return tuple(dict.fromkeys(found))
+
+
 def name_of(function: Any) -> str | None:
     """Return the name under which a function is added when none is given."""
     while isinstance(function, functools.partial):
@@ -59,13 +72,23 @@ def name_of(function: Any) -> str | None:
     return name if isinstance(name, str) and name != "<lambda>" else None
 
 
-def _callable(function: Any, what: str) -> Callable[..., Any]:
+def _callable(function: Any, what: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """Return what to call, and its async form if it has one: a runnable (`invoke`, `ainvoke`) has both."""
+    sync, twin = getattr(function, "invoke", None), getattr(function, "ainvoke", None)
+    is_plain = inspect.isroutine(function) or isinstance(function, functools.partial) or inspect.isclass(function)
+    if not is_plain and (callable(sync) or callable(twin)):
+        return (sync, twin) if callable(sync) else (twin, None)  # type: ignore[return-value]
     if callable(function):
-        return function  # type: ignore[no-any-return]
-    for method in ("invoke", "ainvoke"):
-        if callable(getattr(function, method, None)):
-            return getattr(function, method)  # type: ignore[no-any-return]
+        return function, None
     raise GraphError(f"{what} is {function!r}, which cannot be called. Give a function, or something with .invoke().")
+
+
+def _config_of(invoke: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
+    """Hand a runnable the config of the run, if it takes one: callbacks, tags and metadata go with it."""
+    try:
+        return (("config", "config"),) if "config" in inspect.signature(invoke).parameters else ()
+    except (TypeError, ValueError):
+        return ()
 
 
 def _is_async(function: Any) -> bool:
@@ -95,6 +118,6 @@ def _filled(parameter: inspect.Parameter, hints: dict[str, Any]) -> str | None:
         return "runtime"
     if hint == StreamWriter or getattr(hint, "__name__", "") == "StreamWriter":
         return "writer"
-    if getattr(hint, "__name__", "") == "RunnableConfig":
-        return "config"
+    if getattr(hint, "__name__", "") in ("RunnableConfig", "BaseStore", "ItemStore", "NodeError"):
+        return {"RunnableConfig": "config", "NodeError": "error"}.get(hint.__name__, "store")  # type: ignore[union-attr]
     return _BY_NAME.get(parameter.name)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from bide.engine.opening import Request
 from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError, did_you_mean
 from bide.graph.validate import static_nodes
-from bide.types import Command, Durability, OnPaused, StreamMode
+from bide.types import Command, Durability, OnPaused, RunControl, StreamMode
+
+if TYPE_CHECKING:
+    from bide.graph.session import Build
 
 Config = Mapping[str, Any]
 
@@ -25,6 +28,10 @@ class Options(TypedDict, total=False):
     on_paused: OnPaused | None
     checkpoint: str | Mapping[str, Any] | None
     raise_on_interrupt: bool
+    subgraphs: bool
+    version: Literal["v1", "v2"]
+    control: RunControl | None
+    output_keys: str | Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,7 @@ class RunConfig:
 
     thread_id: str | None
     checkpoint_id: str | None
+    checkpoint_ns: str
     recursion_limit: int
     max_concurrency: int | None
     metadata: Mapping[str, Any] | None
@@ -79,7 +87,22 @@ def read_config(config: Config | None) -> RunConfig:
         thread_id = shown["configurable"]["thread_id"] = str(thread_id)
         if not thread_id.isprintable() and "\ud800" <= max(thread_id) <= "\udfff":
             raise InvalidUpdateError(f"thread_id {thread_id!r} holds half a character, which no database can store.")
-    return RunConfig(thread_id, inner.get("checkpoint_id"), limit, most, config.get("metadata"), shown)
+    ns = inner.get("checkpoint_ns") or ""
+    return RunConfig(thread_id, inner.get("checkpoint_id"), ns, limit, most, config.get("metadata"), shown)
+
+
+def merged_config(bound: Config, given: Config | None) -> Config | None:
+    """Add what a call says to what `with_config` has said before; inner dicts are joined, lists are added."""
+    if not bound or given is None or not isinstance(given, Mapping):
+        return given if given is not None or not bound else bound
+    merged = {**bound, **given}
+    for key in ("configurable", "metadata"):
+        if isinstance(bound.get(key), Mapping) and isinstance(given.get(key), Mapping):
+            merged[key] = {**bound[key], **given[key]}
+    for key in ("tags", "callbacks"):
+        if isinstance(bound.get(key), list) and isinstance(given.get(key), list):
+            merged[key] = [*bound[key], *given[key]]
+    return merged
 
 
 def _check_spelling(given: Mapping[str, Any], name: str) -> None:
@@ -99,6 +122,7 @@ def check_options(options: Mapping[str, Any]) -> None:
             )
     check_choice("on_paused", options.get("on_paused"), OnPaused)
     check_choice("durability", options.get("durability"), Durability)
+    check_choice("version", options.get("version"), Literal["v1", "v2"])
 
 
 def check_choice(name: str, given: Any, choices: Any) -> None:
@@ -126,31 +150,59 @@ def read_reference(text: Any) -> Reference | None:
     return Reference(uid, int(seq))
 
 
-def shown_config(thread_id: str | None, uid: str, seq: int) -> dict[str, Any]:
+def shown_config(thread_id: str | None, uid: str, seq: int, ns: str = "") -> dict[str, Any]:
     """Write the config that leads back to a checkpoint."""
-    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": "", "checkpoint_id": checkpoint_id(uid, seq)}}
+    place = {"checkpoint_ns": shown_ns(ns), "checkpoint_id": checkpoint_id(uid, seq)}
+    return {"configurable": {"thread_id": thread_id, **place}}
+
+
+def shown_ns(ns: str) -> str:
+    """Write the place of a graph inside others as LangGraph does: `team:12|member:3`, or `team` for a lasting one."""
+    if ns.startswith("@"):
+        return ns[1:]
+    return "|".join(part for element in ns.split("|") if element for part in _shown_element(element))
+
+
+def _shown_element(element: str) -> tuple[str, ...]:
+    task, _, call = element.partition(":")
+    number, _, node = task.partition(".")
+    return (f"{node}:{number}", call) if call else (f"{node}:{number}",)
+
+
+def read_ns(text: str) -> str:
+    """Read the place of a graph inside others back."""
+    if text and ":" not in text:
+        return f"@{text}"
+    elements: list[str] = []
+    for part in text.split("|") if text else ():
+        node, colon, number = part.partition(":")
+        if colon:
+            elements.append(f"{number}.{node}")
+        elif elements:
+            elements[-1] += f":{part}"
+    return "|".join(elements)
 
 
 def read_request(
     given: Any,
     options: Options,
     config: RunConfig,
-    defaults: tuple[frozenset[str], frozenset[str], OnPaused],
+    build: Build,
     *,
     wants: frozenset[str],
     durable: bool,
 ) -> Request:
     """Put together what the engine is asked."""
     reference = read_reference(options.get("checkpoint") or config.checkpoint_id)
-    before, after, on_paused = defaults
     return Request(
         input=given,
         seq=None if reference is None else reference.seq,
         merges=options.get("checkpoint") is not None and not isinstance(given, Command),
-        on_paused=options.get("on_paused") or on_paused,
-        before=before | static_nodes(options.get("interrupt_before")),
-        after=after | static_nodes(options.get("interrupt_after")),
+        on_paused=options.get("on_paused") or build.on_paused,
+        before=build.before | static_nodes(options.get("interrupt_before")),
+        after=build.after | static_nodes(options.get("interrupt_after")),
         wants=wants,
         durable=durable,
+        has_thread=durable,
         recursion_limit=config.recursion_limit,
     )

@@ -7,10 +7,10 @@ between.
 from __future__ import annotations
 
 from queue import Queue
-from threading import Lock, Thread
+from threading import RLock, Thread
 
 from bide.store import Store
-from bide.store.rows import JournalRow, Lease, Transition
+from bide.store.rows import CheckpointRow, JournalRow, Lease, Transition
 from bide.types import Durability, RunStatus
 
 MOST_QUEUED = 64
@@ -25,15 +25,21 @@ class Writer:
         self.mode = mode
         self._queue: Queue[tuple[Lease, Transition] | None] | None = None
         self._problem: Exception | None = None
-        self._flushing = Lock()
+        self._flushing = RLock()
         self._held: Transition | None = None
         self._results: tuple[JournalRow, ...] = ()
+        self._rows: dict[str, CheckpointRow] = {}
 
     def save(self, lease: Lease, transition: Transition) -> None:
         """Save a transition as the mode asks; a pause or an end is saved at once, after all that came before."""
         if self.mode == "sync":
             self.store.commit(lease, transition)
-        elif transition.status is not RunStatus.RUNNING:
+            return
+        with self._flushing:
+            self._save_later(lease, transition)
+
+    def _save_later(self, lease: Lease, transition: Transition) -> None:
+        if transition.status is not RunStatus.RUNNING:
             self._save_last(lease, transition)
         elif self.mode == "exit":
             self._hold_back(transition)
@@ -49,14 +55,18 @@ class Writer:
         self.close()
         self.store.commit(lease, transition)
 
-    def record(self, lease: Lease, rows: tuple[JournalRow, ...]) -> None:
+    def record(self, lease: Lease, rows: tuple[JournalRow, ...], carried: tuple[CheckpointRow, ...] = ()) -> None:
         """Save results of finished tasks whose siblings still run."""
-        if self.mode == "exit":
+        if self.mode == "sync":
+            self.store.commit(lease, Transition(0, journal=rows, carried=carried))
+            return
+        with self._flushing:
+            if self.mode == "async":
+                self._enqueue(lease, Transition(0, journal=rows, carried=carried))
+                return
             self._results += rows
-        elif self.mode == "async":
-            self._enqueue(lease, Transition(0, journal=rows))
-        else:
-            self.store.commit(lease, Transition(0, journal=rows))
+            if carried:
+                self._hold_back(Transition(0, carried=carried))
 
     def flush(self, lease: Lease) -> None:
         """Make everything so far durable. What could not be written is told each time: nothing may follow it."""
@@ -102,27 +112,43 @@ class Writer:
     # ── exit ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _hold_back(self, transition: Transition) -> None:
-        """Keep the newest checkpoint in place of the one before, and every large value that was written since."""
-        held, new = self._held, transition.checkpoint
-        if transition.is_over:
-            self._results = ()
-        if held is None:
-            self._held = transition
-            return
-        old = held.checkpoint
-        if new is not None and old is not None:
-            latest = {channel[0]: channel for channel in (*old.channels, *new.channels)}
-            new = new._replace(parent=old.parent, channels=tuple(latest.values()))
+        """Keep the newest checkpoint of each graph, and every large value that was written since the last save."""
+        for prefix in transition.over:
+            self._drop_inside(prefix)
+        rows = transition.carried if transition.checkpoint is None else (*transition.carried, transition.checkpoint)
+        for row in rows:
+            old = self._rows.get(row.ns)
+            if old is not None:
+                latest = {channel[0]: channel for channel in (*old.channels, *row.channels)}
+                row = row._replace(parent=old.parent, channels=tuple(latest.values()))
+            self._rows[row.ns] = row
+        held = self._held or Transition(transition.head)
         self._held = transition._replace(
             head=held.head,
-            checkpoint=new or old,
+            checkpoint=None,
+            carried=(),
             events=(*held.events, *transition.events),
-            is_over=held.is_over or transition.is_over,
+            over=(*held.over, *(prefix for prefix in transition.over if prefix not in held.over)),
         )
+
+    def _drop_inside(self, prefix: str) -> None:
+        """Forget a step that is over before it was written: its results, and the graphs inside its tasks."""
+        self._results = tuple(line for line in self._results if not line.task_id.startswith(prefix))
+        for ns in [ns for ns in self._rows if ns and ns.startswith(prefix) and not is_lasting(ns)]:
+            del self._rows[ns]
 
     def _write_held(self, lease: Lease) -> None:
         if self._held is None and not self._results:
             return
         held, self._held = self._held or Transition(0), None
         results, self._results = self._results, ()
-        self.store.commit(lease, held._replace(journal=(*results, *held.journal)))
+        rows, self._rows = self._rows, {}
+        own = rows.pop("", None)
+        self.store.commit(
+            lease, held._replace(checkpoint=own, carried=tuple(rows.values()), journal=(*results, *held.journal))
+        )
+
+
+def is_lasting(ns: str) -> bool:
+    """Whether this is the place of a graph that keeps its state between calls."""
+    return ns.startswith("@")

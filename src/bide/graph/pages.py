@@ -10,7 +10,8 @@ from typing import Any
 from ormsgpack import packb, unpackb
 
 from bide.codec import Codec, checkpointable
-from bide.engine.spec import GraphSpec
+from bide.engine.plan import branch_of
+from bide.engine.spec import DEFERRED, GraphSpec
 from bide.engine.values import (
     Checkpoint,
     JournalEntry,
@@ -23,11 +24,13 @@ from bide.engine.values import (
     Wait,
 )
 from bide.errors import CodecError, CorruptDataError, UnstorableValueError
+from bide.messages import add_messages, settled
 from bide.store.rows import CheckpointRow, EventRow, JournalRow, Stored, WaitRow
-from bide.types import UNSET, Overwrite, Send, WaitStatus
+from bide.types import UNSET, Command, Overwrite, Send, TimeoutPolicy, WaitStatus
 
 checkpointable("bide.Send")(Send)
 checkpointable("bide.Overwrite")(Overwrite)
+checkpointable("bide.TimeoutPolicy")(TimeoutPolicy)
 
 FRAME = 1
 """The version of a checkpoint's own layout."""
@@ -38,11 +41,14 @@ SMALL = 256
 class Pages:
     """Writes and reads one thread's rows, and knows where the values of its present checkpoint are."""
 
-    def __init__(self, spec: GraphSpec, codec: Codec, metadata: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, spec: GraphSpec, thread_id: str = "", metadata: Mapping[str, Any] | None = None, prefix: str = ""
+    ) -> None:
         self.spec = spec
-        self.codec = codec
-        self.thread_id = ""
-        self._metadata = codec.encode(dict(metadata), "metadata") if metadata else None
+        self.codec: Codec = spec.codec
+        self.thread_id = thread_id
+        self.prefix = prefix
+        self._metadata = spec.codec.encode(dict(metadata), "metadata") if metadata else None
         self._small: dict[str, bytes] = {}
         self._logged: dict[str, int] = {}
         self._prints: dict[str, bytes] = {}
@@ -52,7 +58,7 @@ class Pages:
 
     def checkpoint_row(self, checkpoint: Checkpoint, changed: frozenset[str]) -> CheckpointRow:
         """Write a checkpoint as a row: small values in its body, large ones that changed beside it."""
-        large = self._note_changes(checkpoint, changed)
+        large = self._note_changes(checkpoint, changed | {DEFERRED} if self.spec.deferred else changed)
         # The frame is ours and plain; the codec is for what users put into it.
         body = packb(
             [
@@ -65,12 +71,18 @@ class Pages:
                 None if checkpoint.resume_value is None else self.codec.encode(checkpoint.resume_value, "answer"),
                 list(checkpoint.extras),
                 self._metadata,
+                checkpoint.prefix,
             ]
         )
-        return CheckpointRow(checkpoint.seq, checkpoint.parent, checkpoint.step, checkpoint.source, body, large)
+        return CheckpointRow(
+            checkpoint.seq, checkpoint.parent, checkpoint.step, checkpoint.source, body, large, ns=checkpoint.ns
+        )
 
     def _sent(self, task: Task) -> tuple[Any, ...]:
-        return task.id, task.node, self.codec.encode(task.arg, f"argument of Send({task.node!r}, …)")
+        arg = self.codec.encode(task.arg, f"argument of Send({task.node!r}, …)")
+        if task.timeout is None:
+            return task.id, task.node, arg
+        return task.id, task.node, arg, self.codec.encode(task.timeout, f"timeout of Send({task.node!r}, …)")
 
     def _places(self, goto: tuple[str | Send, ...]) -> bytes:
         return self.codec.encode(list(goto), "Command(goto=…)")
@@ -108,7 +120,8 @@ class Pages:
         returns = [[question.id, question.key, question.value, question.schema] for question in outcome.returns]
         writes = [[key, value] for key, value in outcome.writes if self.spec.channel(key).saved]
         try:
-            body = self.codec.encode([writes, list(outcome.goto), list(outcome.routes), returns], "result")
+            told_up = [[up.update, list(up.targets)] for up in outcome.up]
+            body = self.codec.encode([writes, list(outcome.goto), list(outcome.routes), returns, told_up], "result")
         except UnstorableValueError:
             self._name_unstorable(outcome)
             raise
@@ -156,13 +169,27 @@ class Pages:
     # ── Rows to values ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def loaded(self, stored: Stored) -> Loaded:
-        """Turn what was read back into values."""
+        """Turn what was read of a thread back into values."""
         checkpoint = None if stored.checkpoint is None else self.read_checkpoint(stored.checkpoint, stored.channels)
+        run = stored.run
+        return self.step_of(checkpoint, stored.journal, stored.waits)._replace(
+            uid=stored.uid,
+            head=stored.head,
+            run=None if run is None else RunInfo(run.run_id, run.status, run.epoch, run.is_orphan),
+        )
+
+    def step_of(self, checkpoint: Checkpoint | None, journal: Iterable[JournalRow], waits: Iterable[WaitRow]) -> Loaded:
+        """Return what is known of the step that a graph stands in: its own tasks' journal, and all that is asked."""
         tasks = {} if checkpoint is None else {task.id: task for task in checkpoint.tasks}
         results: dict[str, Outcome] = {}
         errors: dict[str, str] = {}
         steps: dict[str, dict[str, JournalEntry]] = {}
-        for row in stored.journal:
+        done: set[str] = set()
+        for row in journal:
+            if row.kind == "result":
+                done.add(row.task_id)
+            if not self._is_own(row.task_id):
+                continue
             with self._reading(f"the journal of task {row.task_id!r}") as where:
                 if row.kind == "step":
                     is_bare = row.phase == "intent" and not row.body
@@ -173,18 +200,22 @@ class Pages:
                     errors[row.task_id] = str(self._decoded(row.body, where))
                 elif row.task_id in tasks:
                     results[row.task_id] = _outcome(tasks[row.task_id], self._decoded(row.body, where))
-        run = stored.run
         return Loaded(
-            stored.uid,
-            stored.head,
-            None if run is None else RunInfo(run.run_id, run.status, run.epoch, run.is_orphan),
+            None,
+            0,
+            None,
             checkpoint,
             results,
             {task_id: error for task_id, error in errors.items() if task_id not in results},
             steps,
-            in_task_order(checkpoint, map(self.wait, stored.waits)),
+            in_task_order(checkpoint, map(self.wait, waits)),
             self.thread_id,
+            done=frozenset(done),
         )
+
+    def _is_own(self, task_id: str) -> bool:
+        """Whether a task is one of this graph's, and not of a graph inside one of them."""
+        return branch_of(self.prefix, task_id) == task_id
 
     def wait(self, row: WaitRow) -> Wait:
         """Turn a row back into a wait."""
@@ -193,6 +224,11 @@ class Pages:
             question = Question(row.wait_id, row.task_id, row.node, row.key, row.kind, value, row.digest, schema)
             answer = UNSET if row.answer is None else self._decoded(row.answer, f"the answer to {where}")
             return Wait(question, row.status, answer, row.answered_at)
+
+    def _settled(self, key: str, value: Any) -> Any:
+        """Let a conversation that was stored without LangChain be one of LangChain's where it is loaded."""
+        reducer = getattr(self.spec.channel(key), "reducer", None)
+        return settled(value) if getattr(reducer, "func", reducer) is add_messages else value
 
     def _decoded(self, body: bytes, where: str) -> Any:
         return self.codec.decode(body, where)
@@ -215,7 +251,7 @@ class Pages:
         """Tell from a checkpoint's row where its large values are."""
         with self._reading(f"checkpoint {row.seq}"):
             frame, *parts = unpackb(row.body)
-            if frame != FRAME or len(parts) != 8:
+            if frame != FRAME or len(parts) != 9:
                 raise ValueError(f"its layout {frame!r} is unknown")
             self._read[row.seq] = parts
             return dict(parts[2])
@@ -223,12 +259,15 @@ class Pages:
     def read_checkpoint(self, row: CheckpointRow, large: Mapping[str, bytes]) -> Checkpoint:
         """Turn rows back into a checkpoint."""
         with self._reading(f"checkpoint {row.seq}") as where:
-            fingerprint, small, logged, tasks, origins, resume_value, extras, metadata = self._read.pop(row.seq)
+            fingerprint, small, logged, tasks, origins, resume_value, extras, metadata, prefix = self._read.pop(row.seq)
             missing = [key for key in logged if key not in large]
             if missing:
                 raise ValueError(f"the value of state[{missing[0]!r}] is gone from the channel log")
             decode = self._decoded
-            stored = {key: decode(body, f"state[{key!r}] at {where}") for key, body in (small | large).items()}
+            stored = {
+                key: self._settled(key, decode(body, f"state[{key!r}] at {where}"))
+                for key, body in (small | large).items()
+            }
             self._small, self._logged = dict(small), dict(logged)
             self._prints = {key: _print(body) for key, body in large.items()}
             return Checkpoint(
@@ -245,16 +284,21 @@ class Pages:
                 row.created_at,
                 row.run_id,
                 None if metadata is None else decode(metadata, where),
+                row.ns,
+                prefix,
             )
 
 
 def _outcome(task: Task, value: Any) -> Outcome:
-    writes, goto, routes, returns = value
+    writes, goto, routes, returns, told_up = value
     questions = (
         Question(id_, task.id, task.node, key, "return", shown, schema=schema) for id_, key, shown, schema in returns
     )
     pairs = tuple((key, written) for key, written in writes)
-    return Outcome(task, pairs, tuple(goto), tuple(routes), (), tuple(questions))
+    up: tuple[Command[Any], ...] = tuple(
+        Command(update=update, goto=goto, graph=Command.PARENT) for update, goto in told_up
+    )
+    return Outcome(task, pairs, tuple(goto), tuple(routes), (), tuple(questions), up=up)
 
 
 def in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple[Wait, ...]:
@@ -265,7 +309,8 @@ def in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple
         else [*(task.id for task in checkpoint.tasks), *(o.task_id for o in checkpoint.origins)]
     )
     place = {task_id: index for index, task_id in enumerate(ids)}
-    return tuple(sorted(waits, key=lambda wait: place.get(wait.question.task_id, len(place))))
+    prefix = "" if checkpoint is None else checkpoint.prefix
+    return tuple(sorted(waits, key=lambda wait: place.get(branch_of(prefix, wait.question.task_id), len(place))))
 
 
 def _print(body: bytes) -> bytes:

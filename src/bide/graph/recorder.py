@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bide.codec import Codec
 from bide.engine.opening import NOTHING
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
@@ -17,6 +16,7 @@ from bide.engine.values import (
     JournalEntry,
     Load,
     Loaded,
+    Prepare,
     Record,
     RunInfo,
     Task,
@@ -25,6 +25,7 @@ from bide.engine.values import (
 from bide.errors import LeaseLostError, UnknownCheckpointError
 from bide.graph.door import Reference
 from bide.graph.durability import Writer
+from bide.graph.migration import Migrate, migrated
 from bide.graph.pages import Pages, told
 from bide.store import Store
 from bide.store.rows import (
@@ -36,64 +37,110 @@ from bide.store.rows import (
     Stored,
     Taking,
     Transition,
+    WaitRow,
 )
-from bide.types import Durability, RunStatus
+from bide.types import Durability, RunStatus, WaitStatus
+
+
+class Hold:
+    """One call's hold on one thread: what the thread's own graph and the graphs inside its tasks share."""
+
+    def __init__(self, store: Store, thread_id: str, durability: Durability) -> None:
+        self.store = store
+        self.thread_id = thread_id
+        self.uid = ""
+        self.lease: Lease | None = None
+        self.writer = Writer(store, durability)
+        self.journal: tuple[JournalRow, ...] = ()
+        """What was read of the step under way: for graphs inside its tasks, which look for their own lines in it."""
+        self.waits: tuple[WaitRow, ...] = ()
+
+    def note(self, answers: Mapping[str, bytes], *, forget: bool) -> None:
+        """Know what taking the thread has changed of what was read."""
+        if forget:
+            self.journal, self.waits = (), ()
+        elif answers:
+            self.waits = tuple(
+                row._replace(status=WaitStatus.ANSWERED, answer=answers[row.wait_id]) if row.wait_id in answers else row
+                for row in self.waits
+            )
 
 
 class Recorder:
-    """Saves one call's run on one thread: the engine's `Saver`, and the `Journal` of its tasks."""
+    """Saves one graph of one thread: the engine's `Saver`, and the `Journal` of its tasks."""
 
     def __init__(
         self,
-        store: Store,
+        hold: Hold,
         spec: GraphSpec,
-        codec: Codec,
-        thread_id: str | None,
         reference: Reference | None = None,
-        durability: Durability = "sync",
         metadata: Mapping[str, Any] | None = None,
+        *,
+        ns: str = "",
+        prefix: str = "",
+        outer: Recorder | None = None,
+        migrate: Migrate | None = None,
     ) -> None:
-        self.store = store
+        self.hold = hold
+        self.store = hold.store
         self.spec = spec
-        self.codec = codec
-        self.thread_id = thread_id or ""
+        self.codec = spec.codec
         self.reference = reference
-        self.blocking = store.blocking
-        self.uid = ""
-        self.lease: Lease | None = None
+        self.blocking = hold.store.blocking
+        self.ns = ns
+        self.prefix = prefix
+        self.outer = outer
+        self.metadata = metadata
+        self.migrate = migrate
         self.head = 0
         """The newest checkpoint that was handed to the store."""
         self.has_records = False
         """Whether the present step has lines in the journal, or waits, that its end must retire."""
-        self.pages = Pages(spec, codec, metadata)
-        self.pages.thread_id = self.thread_id
-        self._writer = Writer(store, durability)
+        self.pages = Pages(spec, hold.thread_id, metadata, prefix)
         self._perform: dict[type, Callable[[Any], Any]] = {
             Commit: self._commit,
             Record: self._record,
-            Load: self._load,
+            Prepare: self._prepare,
+            Load: self._load if outer is None else self._load_inside,
             Begin: self._begin,
             Edit: self._edit,
         }
 
+    @property
+    def uid(self) -> str:
+        """The life of the thread."""
+        return self.hold.uid
+
+    @property
+    def thread_id(self) -> str:
+        """The thread that is held."""
+        return self.hold.thread_id
+
     def perform(self, effect: Any) -> Any:
-        """Do one of Load, Begin, Record, Commit, Edit."""
+        """Do one of Load, Begin, Prepare, Record, Commit, Edit."""
         return self._perform[effect.__class__](effect)
+
+    def inside(self, spec: GraphSpec, ns: str, prefix: str) -> Recorder:
+        """Return what saves a graph inside a task of this one."""
+        return Recorder(self.hold, spec, None, self.metadata, ns=ns, prefix=prefix, outer=self)
 
     def abandon(self, reason: BaseException) -> None:
         """Let go of a run that its caller has dropped: finished steps and recorded results stay."""
-        lease, self.lease = self.lease, None
+        if self.outer is not None:
+            return  # the thread is held by the graph around this one
+        hold = self.hold
+        lease, hold.lease = hold.lease, None
         if lease is None:
             return
         if isinstance(reason, LeaseLostError):
             # The run is another's; there is nothing to mark, only to let go of.
             self.store.let_go(lease)
-            self._writer.close()
+            hold.writer.close()
             return
         event = self.pages.event("run.cancelled", {"reason": type(reason).__name__})
         change = Transition(0, status=RunStatus.CANCELLED, error=told(reason), events=(event,))
         try:
-            self._writer.flush(lease)
+            hold.writer.flush(lease)
         except Exception as problem:  # noqa: BLE001 — the reason is the one to tell; this goes along with it
             reason.add_note(f"What came before could not be saved: {problem}")
         try:
@@ -102,7 +149,7 @@ class Recorder:
             reason.add_note(f"The run could not be marked as cancelled: {problem}")
         finally:
             self.store.let_go(lease)
-            self._writer.close()
+            hold.writer.close()
 
     # ── Taking the thread ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -126,12 +173,14 @@ class Recorder:
             checkpoint=None if checkpoint is None else self.pages.checkpoint_row(checkpoint, begin.changed),
             events=self._begin_events(begin),
         )
-        self.uid, self.lease = self.store.begin(taking)
+        hold = self.hold
+        hold.uid, hold.lease = self.store.begin(taking)
+        hold.note(dict(answers), forget=begin.forget)
         self.head = expected.head if checkpoint is None else checkpoint.seq
         self.has_records = not begin.forget and bool(
             expected.waits or expected.results or expected.steps or expected.errors
         )
-        return Begun(self.thread_id, self.uid, self.lease.run_id)
+        return Begun(self.thread_id, hold.uid, hold.lease.run_id)
 
     def _begin_events(self, begin: Begin) -> tuple[EventRow, ...]:
         event = self.pages.event
@@ -165,26 +214,38 @@ class Recorder:
             events=(
                 self.pages.event("thread.edited", {"keys": sorted(edit.changed), "next": list(edit.checkpoint.next)}),
             ),
+            prefix=self.prefix,
+            answered=tuple(
+                (self.pages.wait_row(question), self.codec.encode(answer, f"answer to {question.value!r}"))
+                for question, answer in edit.answered
+            ),
         )
-        self.uid = self.store.edit(taking, self.pages.checkpoint_row(edit.checkpoint, edit.changed))
+        self.hold.uid = self.store.edit(taking, self.pages.checkpoint_row(edit.checkpoint, edit.changed))
         return self.uid
 
     # ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _commit(self, commit: Commit) -> None:
-        lease = self._held()
+        lease, writer = self._held(), self.hold.writer
         row = None if commit.changed is None else self.pages.checkpoint_row(commit.checkpoint, commit.changed)
-        if commit.is_over and commit.status is RunStatus.RUNNING and not self.has_records:
-            self._writer.save(lease, Transition(self.head, row))
+        is_plain = commit.is_over and commit.status is RunStatus.RUNNING and not self.has_records
+        if is_plain:
+            writer.save(lease, Transition(self.head, row, carried=commit.carried))
         else:
-            self._writer.save(lease, self._transition(commit, row))
+            writer.save(lease, self._transition(commit, row))
             is_open = bool(commit.outcomes) or self.has_records
-            self.has_records = bool(commit.opens) or (is_open and not commit.is_over)
+            self._note(bool(commit.opens) or (is_open and not commit.is_over))
             if commit.status is not RunStatus.RUNNING:
-                self.lease = None
+                self.hold.lease = None
                 self.store.let_go(lease)
         if row is not None:
             self.head = row.seq
+
+    def _note(self, has_records: bool) -> None:
+        """Know whether the step leaves something to retire; for the graphs around this one it does, too."""
+        self.has_records = has_records
+        if has_records and self.outer is not None:
+            self.outer._note(True)
 
     def _transition(self, commit: Commit, row: CheckpointRow | None) -> Transition:
         return Transition(
@@ -195,14 +256,20 @@ class Recorder:
             events=self._events(commit),
             status=commit.status,
             error=told(commit.error),
-            is_over=commit.is_over and self.has_records,
+            over=(self.prefix,) if commit.is_over and self.has_records else (),
+            carried=commit.carried,
         )
 
+    def _prepare(self, prepare: Prepare) -> CheckpointRow:
+        row = self.pages.checkpoint_row(prepare.checkpoint, prepare.changed)
+        self.head = row.seq
+        return row
+
     def _record(self, record: Record) -> None:
-        self.has_records = True
+        self._note(True)
         lease = self._held()
         rows = tuple(map(self.pages.outcome_row, record.outcomes))
-        self._writer.record(lease, rows)
+        self.hold.writer.record(lease, rows, record.carried)
 
     def _events(self, commit: Commit) -> tuple[EventRow, ...]:
         if commit.status is RunStatus.RUNNING:
@@ -213,12 +280,12 @@ class Recorder:
         return (self.pages.event(f"run.{commit.status.value}", {"error": told(commit.error)}),)
 
     def _held(self) -> Lease:
-        if self.lease is None:
+        if self.hold.lease is None:
             raise LeaseLostError(
                 f"The run on thread {self.thread_id!r} has ended: it was cancelled, or its caller went away. Nothing "
                 f"was written."
             )
-        return self.lease
+        return self.hold.lease
 
     # ── The journal of a task ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -243,9 +310,9 @@ class Recorder:
             results.append(work(connection))
             return self.pages.step_row(task, key, entry, results[-1])
 
-        self.has_records = True
+        self._note(True)
         lease = self._held()
-        self._writer.flush(lease)
+        self.hold.writer.flush(lease)
         self.store.transact(lease, make)
         return results[-1]
 
@@ -254,32 +321,87 @@ class Recorder:
         return self.pages.is_unchanged(key, value)
 
     def _keep(self, row: JournalRow) -> None:
-        self.has_records = True
+        self._note(True)
         lease = self._held()
-        self._writer.flush(lease)
+        self.hold.writer.flush(lease)
         self.store.keep(lease, row)
 
     # ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _load(self, load: Load) -> Loaded:
-        if self.reference is not None and not self.thread_id:
-            self.thread_id = self.pages.thread_id = self.store.thread_of(self.reference.uid) or ""
-        stored = self.store.load(self.thread_id, load.seq, self.pages.logged_at)
+        hold = self.hold
+        if self.reference is not None and not hold.thread_id:
+            hold.thread_id = self.pages.thread_id = self.store.thread_of(self.reference.uid) or ""
+        stored = self.store.load(hold.thread_id, load.seq, self.pages.logged_at)
         if self.reference is not None:
             self._check_reference(self.reference, stored)
         if stored is None:
-            return NOTHING._replace(thread_id=self.thread_id, place=self.store.database.path)
-        self.uid = stored.uid
-        return self.pages.loaded(stored)
+            return NOTHING._replace(thread_id=hold.thread_id, place=self.store.database.path)
+        hold.uid, hold.journal, hold.waits = stored.uid, stored.journal, stored.waits
+        return self._migrated(self.pages.loaded(stored))
+
+    def _migrated(self, loaded: Loaded) -> Loaded:
+        """Let the graph's `migrate` hook bring an older thread up to date; it is saved with the next checkpoint."""
+        if self.migrate is None or loaded.checkpoint is None:
+            return loaded
+        return migrated(self.spec, self.migrate, loaded)
+
+    def look_inside(self, seq: int | None) -> Loaded:
+        """Read a graph inside a task for somebody who only looks: as it stands, or as it stood."""
+        if seq is None:
+            loaded = self._load_inside(Load(None))
+            return loaded if loaded.checkpoint is not None else self._newest()
+        head, newest, large, older, older_large = self.store.load_inside(
+            self.hold.thread_id, self.ns, seq, self.pages.logged_at
+        )
+        row, values = (newest, large) if seq == head else (older, older_large)
+        if row is None:
+            raise UnknownCheckpointError(f"There is no checkpoint {seq} at {self.ns!r} in thread {self.thread_id!r}.")
+        return (
+            self._load_inside(Load(None))
+            if seq == head
+            else NOTHING._replace(
+                uid=self.uid, head=head, checkpoint=self.pages.read_checkpoint(row, values), thread_id=self.thread_id
+            )
+        )
+
+    def _newest(self) -> Loaded:
+        """Read the newest checkpoint of a graph that keeps its state, whichever call made it."""
+        head, newest, large, _, _ = self.store.load_inside(self.hold.thread_id, self.ns, None, self.pages.logged_at)
+        if newest is None:
+            return NOTHING._replace(uid=self.uid, thread_id=self.thread_id)
+        checkpoint = self.pages.read_checkpoint(newest, large)
+        pages = Pages(self.spec, self.thread_id, None, checkpoint.prefix)
+        own = [row for row in self.hold.journal if row.task_id.startswith(checkpoint.prefix)]
+        waits = [row for row in self.hold.waits if row.task_id.startswith(checkpoint.prefix)]
+        return pages.step_of(checkpoint, own, waits)._replace(uid=self.uid, head=head)
+
+    def _load_inside(self, load: Load) -> Loaded:
+        """Read a graph inside a task: where it stands, or where its last call left it (`load.seq`)."""
+        hold, pages = self.hold, self.pages
+        if hold.lease is not None:
+            hold.writer.flush(hold.lease)  # what is not written yet could not be read
+        head, newest, large, older, older_large = self.store.load_inside(
+            hold.thread_id, self.ns, load.seq, pages.logged_at
+        )
+        checkpoint = None if newest is None else pages.read_checkpoint(newest, large)
+        if checkpoint is not None and checkpoint.prefix != self.prefix and load.seq != head:
+            checkpoint = None if older is None else pages.read_checkpoint(older, older_large)
+        own = [row for row in hold.journal if row.task_id.startswith(self.prefix)]
+        waits = [row for row in hold.waits if row.task_id.startswith(self.prefix)]
+        self._note(bool(own or waits))
+        self.head = head
+        return pages.step_of(checkpoint, own, waits)._replace(uid=hold.uid, head=head)
 
     def page(self, *, before: int, most: int) -> list[Checkpoint]:
         """Read checkpoints older than `before`, newest first."""
-        rows = self.store.history(self.thread_id, self.pages.logged_at, before=before, most=most)
+        rows = self.store.history(self.thread_id, self.ns, self.pages.logged_at, before=before, most=most)
         return [self.pages.read_checkpoint(row, large) for row, large in rows]
 
     def asked(self) -> tuple[Wait, ...]:
         """Read whatever the thread has ever asked."""
-        return tuple(map(self.pages.wait, self.store.asked(self.thread_id)))
+        asked = self.store.asked(self.thread_id)
+        return tuple(self.pages.wait(row) for row in asked if row.task_id.startswith(self.prefix))
 
     def _check_reference(self, reference: Reference, stored: Stored | None) -> None:
         if stored is None or stored.uid != reference.uid or stored.checkpoint is None:

@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bide.types import INTERRUPT, Interrupt
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOutput:
+    """What `invoke(version="v2")` returns: the output, and the open questions beside it."""
+
+    value: Any
+    interrupts: tuple[Interrupt, ...] = ()
+
+    def __getitem__(self, key: str) -> Any:
+        """Look into the output."""
+        return list(self.interrupts) if key == INTERRUPT else self.value[key]
+
+    def __contains__(self, key: object) -> bool:
+        return bool(self.interrupts) if key == INTERRUPT else key in self.value
+
+
+def pick_keys(output: Any, keys: str | Sequence[str] | None) -> Any:
+    """Return the part of an output that the caller asked for."""
+    if keys is None or not isinstance(output, dict):
+        return output
+    if isinstance(keys, str):
+        return output.get(keys)
+    return {key: output[key] for key in keys if key in output}
 
 
 class Result(dict[str, Any]):

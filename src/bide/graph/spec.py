@@ -5,9 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from bide.engine.channels import Barrier, Channel
-from bide.engine.spec import Branch, Call, GraphSpec, NodeSpec
+from bide.codec import Codec
+from bide.engine.care import NO_CARE, Care, read_limits, read_retry
+from bide.engine.channels import Barrier, Channel, LastValue, Pointers
+from bide.engine.spec import DEFERRED, FRAMES, GATHERED, PREVIOUS, Branch, Call, GraphSpec, NodeSpec
 from bide.graph.calls import read_call
+from bide.graph.options import NodeOptions
 from bide.graph.schema import Read, read_update, reader_with_extras
 from bide.types import START, UNSET
 
@@ -20,7 +23,9 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
     joins = {join_name(sources, target): (sources, target) for sources, target in sorted(graph.joins)}
     channels: dict[str, Channel] = dict(graph.channels)
     channels |= {key: Barrier(frozenset(sources)) for key, (sources, _) in joins.items()}
-    whole = reader_with_extras(frozenset(joins)) if graph.schema.is_dict else graph.schema.read
+    channels |= {DEFERRED: LastValue(), FRAMES: Pointers(), GATHERED: LastValue(), PREVIOUS: LastValue()}
+    hidden = frozenset((*joins, DEFERRED, FRAMES, GATHERED, PREVIOUS))
+    whole = reader_with_extras(hidden) if graph.schema.is_dict else graph.schema.read
     nodes = {node.name: _node(graph, node.name, whole, joins) for node in graph.nodes.values()}
     return GraphSpec(
         name=name,
@@ -33,6 +38,8 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
         state_keys=frozenset(graph.channels),
         read_update=read_update,
         fingerprint=_fingerprint(graph, channels),
+        codec=Codec(graph.types),
+        deferred=frozenset(node.name for node in graph.nodes.values() if node.is_deferred),
         open_state=graph.schema.is_dict,
         fleeting=tuple(key for key, channel in graph.channels.items() if channel.fleeting),
         begins=tuple(key for key, channel in graph.channels.items() if channel.initial() is not UNSET),
@@ -41,19 +48,37 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
 
 def join_name(sources: tuple[str, ...], target: str) -> str:
     """Name the barrier channel of an edge from several nodes."""
-    return f"join:{'+'.join(sorted(sources))}:{target}"
+    return f"~join:{'+'.join(sorted(sources))}:{target}"
 
 
 def _node(graph: StateGraph, name: str, whole: Read, joins: dict[str, tuple[tuple[str, ...], str]]) -> NodeSpec:
     node = graph.nodes[name]
     return NodeSpec(
         name=name,
-        call=read_call(node.action, f"Node {name!r}"),
+        call=node.call,
         read=whole if node.schema is graph.schema else node.schema.read,
         edges=_edges(graph, name),
         branches=_branches(graph, name, whole),
         joins=tuple(key for key, (sources, _) in joins.items() if name in sources),
+        subgraph=node.subgraph,
+        care=care_of(node.options, graph.defaults),
+        is_feeder=any(graph.nodes[target].is_fanin for target in _targets(graph, name) if target in graph.nodes),
+        is_fanin=node.is_fanin,
+        destinations=node.destinations,
     )
+
+
+def care_of(options: NodeOptions, defaults: NodeOptions) -> Care:
+    """Put together what is done for a node, its own policies before those of the graph."""
+    chosen: dict[str, Any] = {**defaults, **{name: value for name, value in options.items() if value is not None}}
+    handler = chosen.get("error_handler")
+    care = Care(
+        retry=read_retry(chosen.get("retry_policy")),
+        cache=chosen.get("cache_policy"),
+        limits=read_limits(chosen.get("timeout")),
+        handler=None if handler is None else read_call(handler, f"The error handler {handler!r}"),
+    )
+    return NO_CARE if care == NO_CARE else care
 
 
 def _start(graph: StateGraph, whole: Read) -> NodeSpec:
@@ -68,11 +93,15 @@ def _edges(graph: StateGraph, name: str) -> tuple[str, ...]:
     return tuple(sorted(target for source, target in graph.edges if source == name))
 
 
+def _targets(graph: StateGraph, name: str) -> set[str]:
+    """Name every place that a node's edges lead to."""
+    joined = {target for sources, target in graph.joins if name in sources}
+    chosen = {target for _, _, path_map in graph.branches.get(name, ()) for target in (path_map or {}).values()}
+    return {*_edges(graph, name), *joined, *chosen}
+
+
 def _branches(graph: StateGraph, source: str, whole: Read) -> tuple[Branch, ...]:
-    return tuple(
-        Branch(name, read_call(path, f"The conditional edge {name!r} after {source!r}"), whole, path_map)
-        for name, path, path_map in graph.branches.get(source, ())
-    )
+    return tuple(Branch(name, call, whole, path_map) for name, call, path_map in graph.branches.get(source, ()))
 
 
 def _fingerprint(graph: StateGraph, channels: dict[str, Channel]) -> str:
@@ -81,6 +110,6 @@ def _fingerprint(graph: StateGraph, channels: dict[str, Channel]) -> str:
         sorted(graph.edges),
         sorted(graph.joins),
         sorted((source, name) for source, known in graph.branches.items() for name, _, _ in known),
-        sorted((key, type(channel).__name__) for key, channel in channels.items()),
+        sorted((key, type(channel).__name__) for key, channel in graph.channels.items()),
     ]
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Unpack
 
 from bide.codec import Registry
 from bide.engine.channels import Channel
+from bide.engine.spec import Call, Subgraph
 from bide.errors import GraphError
-from bide.graph.calls import name_of, own_schema
-from bide.graph.compiled import CompiledGraph
+from bide.graph.calls import destinations_of, name_of, own_schema, read_call
+from bide.graph.compiled import Build, CompiledGraph
+from bide.graph.options import CompileOptions, NodeOptions, check_compile_options, check_node_options
 from bide.graph.schema import Schema, channel_of, is_schema, read_schema
 from bide.graph.spec import build_spec
 from bide.graph.validate import check_graph, check_static
 from bide.store import Store
-from bide.types import END, START, Durability, OnPaused
+from bide.types import END, START
 
 
 class Node(NamedTuple):
@@ -24,6 +27,13 @@ class Node(NamedTuple):
     name: str
     action: Any
     schema: Schema
+    call: Call
+    options: NodeOptions
+    subgraph: Subgraph | None = None
+    is_deferred: bool = False
+    is_fanin: bool = False
+    destinations: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] | None = None
 
 
 class StateGraph:
@@ -47,9 +57,10 @@ class StateGraph:
         self.input = read_schema(input_schema) if input_schema is not None else self.schema
         self.output = read_schema(output_schema) if output_schema is not None else self.schema
         self.nodes: dict[str, Node] = {}
+        self.defaults: NodeOptions = {}
         self.edges: set[tuple[str, str]] = set()
         self.joins: set[tuple[tuple[str, ...], str]] = set()
-        self.branches: dict[str, list[tuple[str, Any, Mapping[Any, str] | None]]] = {}
+        self.branches: dict[str, list[tuple[str, Call, Mapping[Any, str] | None]]] = {}
         self.channels: dict[str, Channel] = {}
         self.types = Registry()
         for given in (state_schema, input_schema, output_schema):
@@ -59,9 +70,9 @@ class StateGraph:
 
     def _learn(self, schema: Schema) -> None:
         for key, annotation in schema.keys.items():
-            if key.startswith("__") or key.startswith("join:"):
+            if key.startswith(("__", "~")):
                 raise GraphError(
-                    f"{key!r} cannot be a state key: names with two underscores, or 'join:', are Bide's own."
+                    f"{key!r} cannot be a state key: names that begin with two underscores or '~' are Bide's own."
                 )
             channel = channel_of(key, annotation)
             known = self.channels.setdefault(key, channel)
@@ -74,8 +85,23 @@ class StateGraph:
 
     # ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def add_node(self, node: Any, action: Any = None, *, input_schema: Any = None) -> StateGraph:
-        """Add a node: `add_node("name", function)`, or `add_node(function)` under the function's own name."""
+    def add_node(
+        self,
+        node: Any,
+        action: Any = None,
+        *,
+        defer: bool = False,
+        input_schema: Any = None,
+        destinations: Sequence[str] | Mapping[str, str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        **options: Unpack[NodeOptions],
+    ) -> StateGraph:
+        """Add a node: `add_node("name", function)`, or `add_node(function)` under the function's own name.
+
+        A compiled graph may be a node, too. `defer=True` lets it run only when nothing else is left; `retry_policy`,
+        `cache_policy`, `timeout` and `error_handler` say what happens when it fails, hangs, or was run before.
+        `destinations` names where its `Command(goto=…)` may lead, for pictures.
+        """
         if isinstance(node, str):
             name: str | None = node
             if action is None:
@@ -85,23 +111,56 @@ class StateGraph:
         if not name:
             raise GraphError(f"{action!r} has no name of its own. Write add_node('name', …).")
         self._check_name(name)
-        if isinstance(action, CompiledGraph):
-            raise GraphError(
-                f"Node {name!r} is a compiled graph. Graphs inside graphs come with a later version; for now put its "
-                f"nodes into this graph, or call it in a step: step(inner.invoke, …)."
-            )
-        own = input_schema if input_schema is not None else own_schema(action)
-        schema = self.schema
-        if own is not self.state_schema and (input_schema is not None or is_schema(own)):
-            schema = read_schema(own)
-            self.types.add_types_in(own)
-            self._learn(schema)
-        self.nodes[name] = Node(name, action, schema)
+        check_node_options(name, options)
+        subgraph = action.as_subgraph() if isinstance(action, CompiledGraph) else None
+        if subgraph is not None:
+            self.types.learn(subgraph.spec.codec.registry)
+        self.nodes[name] = Node(
+            name,
+            action,
+            self._schema_of(action, input_schema),
+            Call(_no_function, False) if subgraph is not None else read_call(action, f"Node {name!r}"),
+            options,
+            subgraph,
+            defer,
+            destinations=tuple(destinations or destinations_of(action)),
+            metadata=metadata,
+        )
+        return self
+
+    def _schema_of(self, action: Any, given: Any) -> Schema:
+        """Return what the node reads: a schema of its own, or the whole state."""
+        own = given if given is not None else own_schema(action)
+        if own is self.state_schema or (given is None and not is_schema(own)):
+            return self.schema
+        schema = read_schema(own)
+        self.types.add_types_in(own)
+        self._learn(schema)
+        return schema
+
+    def add_fanin_node(self, node: str, run: Callable[..., Any], **options: Unpack[NodeOptions]) -> StateGraph:
+        """Add a node that runs once, when all branches before it have finished: `run(state, parallel_results)`.
+
+        `parallel_results` holds what the last node of each branch returned, in the order of their names. It is a state
+        key, so it is saved with the checkpoint.
+        """
+        if "parallel_results" not in self.channels:
+            self._learn(read_schema({"parallel_results": Annotated[list[Any], operator.add]}))
+        self.add_node(node, run, defer=True, **options)
+        self.nodes[node] = self.nodes[node]._replace(is_fanin=True)
+        return self
+
+    def set_node_defaults(self, **options: Unpack[NodeOptions]) -> StateGraph:
+        """Give every node these policies, where it has none of its own."""
+        check_node_options("set_node_defaults", options)
+        self.defaults = {**self.defaults, **options}
         return self
 
     def _check_name(self, name: str) -> None:
         if name in (START, END) or name.startswith("__"):
             raise GraphError(f"{name!r} cannot be the name of a node: names with two underscores are Bide's own.")
+        if "|" in name or ":" in name:
+            raise GraphError(f"{name!r} cannot be the name of a node: '|' and ':' mark the path of a task.")
         if name in self.nodes:
             raise GraphError(f"There is a node {name!r} already. Give the second one another name.")
 
@@ -140,13 +199,15 @@ class StateGraph:
 
         `path_map` translates what it returns; a list only says which names are possible.
         """
+        if path_map is None:
+            path_map = destinations_of(path) or None
         if path_map is not None and not isinstance(path_map, Mapping):
             path_map = {name: name for name in path_map}
         name = name_of(path) or "condition"
         known = self.branches.setdefault(source, [])
         if any(name == other for other, _, _ in known):
             name = f"{name}{len(known) + 1}"
-        known.append((name, path, path_map))
+        known.append((name, read_call(path, f"The conditional edge {name!r} after {source!r}"), path_map))
         return self
 
     def set_entry_point(self, key: str) -> StateGraph:
@@ -167,29 +228,44 @@ class StateGraph:
 
     def compile(
         self,
-        checkpointer: Store | str | None = None,
+        checkpointer: Store | str | bool | None = None,
         *,
+        store: Any = None,
+        cache: Any = None,
         interrupt_before: Sequence[str] | str | None = None,
         interrupt_after: Sequence[str] | str | None = None,
-        on_paused: OnPaused = "error",
-        durability: Durability = "sync",
-        name: str = "graph",
+        **options: Unpack[CompileOptions],
     ) -> CompiledGraph:
         """Check the graph and return it ready to run.
 
         `checkpointer` is a store, or the URL of one: `"sqlite:///bide.db"`. Without one the graph runs in memory only
-        and cannot pause.
+        and cannot pause; inside another graph it is saved with that one. `True` lets a graph inside another keep its
+        state from one call to the next, `False` lets it be run anew at every resume.
+        `store` is the long-term store (the checkpointer's own if left out), `cache` keeps results of nodes that have a
+        `cache_policy`. Further options: on_paused, durability, name, migrate, debug.
         """
         check_graph(self)
-        has_store = checkpointer is not None
-        before = check_static(self, interrupt_before, "interrupt_before", has_store=has_store)
-        after = check_static(self, interrupt_after, "interrupt_after", has_store=has_store)
+        check_compile_options(options)
+        can_pause = checkpointer is not None
+        before = check_static(self, interrupt_before, "interrupt_before", has_store=can_pause)
+        after = check_static(self, interrupt_after, "interrupt_after", has_store=can_pause)
+        spec = build_spec(self, options.get("name") or "graph")
         return CompiledGraph(
-            build_spec(self, name),
+            spec,
             checkpointer,
-            self.types,
-            before=before,
-            after=after,
-            on_paused=on_paused,
-            durability=durability,
+            Build(
+                before=before,
+                after=after,
+                on_paused=options.get("on_paused") or "error",
+                durability=options.get("durability") or "sync",
+                context_schema=self.context_schema,
+                items=store,
+                cache=cache,
+                migrate=options.get("migrate"),
+            ),
+            self,
         )
+
+
+def _no_function(state: Any) -> None:
+    """A node that is a graph has no function of its own."""

@@ -6,14 +6,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from bide.clock import Clock, iso
+from bide.engine.plan import branch_of
 from bide.engine.spec import GraphSpec
-from bide.engine.values import CUSTOM, PAUSED, RESULT, SAVED, TASK, VALUES, Checkpoint, Emit, Ending, Outcome, Task
+from bide.engine.values import (
+    CUSTOM,
+    MESSAGES,
+    PAUSED,
+    RESULT,
+    SAVED,
+    TASK,
+    VALUES,
+    Checkpoint,
+    Emit,
+    Ending,
+    Outcome,
+    Task,
+)
 from bide.errors import InvalidUpdateError
+from bide.graph.live import message_metadata
+from bide.graph.result import pick_keys
+from bide.graph.tokens import messages_in
 from bide.types import INTERRUPT, UNSET, Overwrite, StreamMode
 
 _NEEDS: Mapping[str, frozenset[str]] = {
     "values": frozenset({VALUES, PAUSED}),
     "updates": frozenset({RESULT, PAUSED}),
+    "messages": frozenset({MESSAGES, RESULT}),
     "custom": frozenset({CUSTOM}),
     "tasks": frozenset({TASK, RESULT}),
     "checkpoints": frozenset({SAVED, PAUSED}),
@@ -44,23 +62,47 @@ class Shaper:
         self,
         spec: GraphSpec,
         modes: Sequence[str],
-        config_of: Callable[[int], dict[str, Any]],
+        config_of: Callable[..., dict[str, Any]],
         clock: Clock,
+        options: Mapping[str, Any],
+        config: Mapping[str, Any],
     ) -> None:
+        self.config = config
         self.spec = spec
         self.modes = modes
         self.config_of = config_of
         self.clock = clock
+        self.is_single = isinstance(options.get("stream_mode", ""), str)
+        self.has_ns = bool(options.get("subgraphs"))
+        self.is_v2 = options.get("version") == "v2"
+        self.keys = options.get("output_keys")
+        self._seen: set[str] = set()
 
-    def parts(self, event: Emit) -> Iterator[tuple[str, Any]]:
-        """Yield (mode, payload) for each mode that this event concerns."""
+    def parts(self, event: Emit) -> Iterator[Any]:
+        """Yield a part for each mode that this event concerns, in the shape that the caller asked for."""
+        if event.ns and not self.has_ns:
+            return
         for mode in self.modes:
             if event.kind in _NEEDS[mode]:
-                yield from ((mode, payload) for payload in self._payloads(mode, event))
+                for payload in self.payloads(mode, event):
+                    yield self._part(mode, event, payload)
 
-    def _payloads(self, mode: str, event: Emit) -> Iterator[Any]:
-        if mode == "custom":
+    def _part(self, mode: str, event: Emit, payload: Any) -> Any:
+        if self.is_v2:
+            part = {"type": mode, "ns": event.ns, "data": payload}
+            if mode == "values":
+                part["interrupts"] = payload.pop(INTERRUPT, ()) if isinstance(payload, dict) else ()
+            return part
+        if self.is_single:
+            return (event.ns, payload) if self.has_ns else payload
+        return (event.ns, mode, payload) if self.has_ns else (mode, payload)
+
+    def payloads(self, mode: str, event: Emit) -> Iterator[Any]:
+        """Yield what one mode shows of an event."""
+        if mode == "custom" or (mode == "messages" and event.kind == MESSAGES):
             yield event.what
+        elif mode == "messages":
+            yield from self._whole_messages(event)
         elif mode == "values":
             yield self._values(event)
         elif mode == "updates":
@@ -72,26 +114,44 @@ class Shaper:
         else:
             yield from self._debug(event)
 
-    def _values(self, event: Emit) -> dict[str, Any]:
+    def _whole_messages(self, event: Emit) -> Iterator[Any]:
+        """Show the messages that a node returned and no model has streamed."""
+        checkpoint, outcome = event.what
+        if not outcome.is_done:
+            return
+        self._seen |= outcome.streamed
+        config = {**self.config, **self.config_of(checkpoint.seq, checkpoint.ns)}
+        metadata = message_metadata(config, checkpoint, outcome.task)
+        given = checkpoint.values if outcome.task.arg is UNSET else outcome.task.arg
+        for message in messages_in(outcome.writes, self._seen, given):
+            yield message, metadata
+
+    def _output(self, event: Emit, checkpoint: Checkpoint) -> Any:
+        return pick_keys(output_of(event.spec or self.spec, checkpoint), self.keys)
+
+    def _values(self, event: Emit) -> Any:
         if event.kind == PAUSED:
-            return {**output_of(self.spec, event.what.checkpoint), INTERRUPT: _shown(event.what)}
-        return output_of(self.spec, event.what)
+            output = self._output(event, event.what.checkpoint)
+            return {**(output if isinstance(output, dict) else {}), INTERRUPT: _shown(event.what)}
+        return self._output(event, event.what)
 
     def _updates(self, event: Emit) -> Iterator[dict[str, Any]]:
         if event.kind == PAUSED:
             yield {INTERRUPT: _shown(event.what)}
         elif event.what[1].is_done:
-            yield {event.what[1].task.node: update_of(event.what[1])}
+            outcome = event.what[1]
+            update = {outcome.task.node: update_of(outcome, event.spec or self.spec)}
+            yield {**update, "__metadata__": {"cached": True}} if outcome.is_cached else update
 
     def _task_payloads(self, event: Emit) -> Iterator[tuple[str, dict[str, Any]]]:
         checkpoint, what = event.what
         if event.kind == TASK:
-            yield "task", self._task_start(checkpoint, what)
+            yield "task", self._task_start(event, checkpoint, what)
         elif not what.is_skipped:
-            yield "task_result", _task_end(what)
+            yield "task_result", _task_end(what, event.spec or self.spec)
 
-    def _task_start(self, checkpoint: Checkpoint, task: Task) -> dict[str, Any]:
-        given = output_of(self.spec, checkpoint) if task.arg is UNSET else task.arg
+    def _task_start(self, event: Emit, checkpoint: Checkpoint, task: Task) -> dict[str, Any]:
+        given = output_of(event.spec or self.spec, checkpoint) if task.arg is UNSET else task.arg
         triggers = [origin.node for origin in checkpoint.origins]
         return {"id": task.id, "name": task.node, "input": given, "triggers": triggers}
 
@@ -99,9 +159,9 @@ class Shaper:
         asks = event.what.asks if event.kind == PAUSED else ()
         checkpoint: Checkpoint = event.what.checkpoint if event.kind == PAUSED else event.what
         return {
-            "config": self.config_of(checkpoint.seq),
-            "parent_config": None if checkpoint.parent is None else self.config_of(checkpoint.parent),
-            "values": output_of(self.spec, checkpoint),
+            "config": self.config_of(checkpoint.seq, checkpoint.ns),
+            "parent_config": None if checkpoint.parent is None else self.config_of(checkpoint.parent, checkpoint.ns),
+            "values": self._output(event, checkpoint),
             "metadata": {"source": checkpoint.source, "step": checkpoint.step, "parents": {}},
             "next": list(checkpoint.next),
             "tasks": [
@@ -109,7 +169,9 @@ class Shaper:
                     "id": task.id,
                     "name": task.node,
                     "interrupts": [
-                        _as_dict(ask.shown()) for ask in asks if ask.task_id == task.id and not ask.is_static
+                        _as_dict(ask.shown())
+                        for ask in asks
+                        if branch_of(checkpoint.prefix, ask.task_id) == task.id and not ask.is_static
                     ],
                     "state": None,
                 }
@@ -129,36 +191,44 @@ class Shaper:
         return {"step": step, "timestamp": iso(self.clock.now()), "type": kind, "payload": payload}
 
 
-def output_of(spec: GraphSpec, checkpoint: Checkpoint) -> dict[str, Any]:
+def output_of(spec: GraphSpec, checkpoint: Checkpoint) -> Any:
     """Return the state as callers see it: the keys of the output schema, and those that an edit brought in."""
     values = checkpoint.values
+    if spec.value_key is not None:
+        return values.get(spec.value_key)
     shown = {key: values[key] for key in spec.output_keys if key in values}
     for key in checkpoint.extras:
         shown[key] = values[key]
     return shown
 
 
-def state_of(spec: GraphSpec, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the whole state, for whoever looks at the thread: every key but the graph's own barriers."""
-    return {key: value for key, value in checkpoint.values.items() if key not in spec.joins}
+def state_of(spec: GraphSpec, checkpoint: Checkpoint) -> Any:
+    """Return the whole state, for whoever looks at the thread: every key but the graph's own."""
+    if spec.value_key is not None:
+        return checkpoint.values.get(spec.value_key)
+    return {key: value for key, value in checkpoint.values.items() if key[0] != "~"}
 
 
-def update_of(outcome: Outcome) -> dict[str, Any] | None:
+def update_of(outcome: Outcome, spec: GraphSpec) -> Any:
     """Return what a task wrote, as one dict; a key written several times holds a list."""
-    if not outcome.writes:
-        return None
     update: dict[str, list[Any]] = {}
     for key, value in outcome.writes:
-        update.setdefault(key, []).append(value.value if isinstance(value, Overwrite) else value)
+        if key[0] != "~":
+            update.setdefault(key, []).append(value.value if isinstance(value, Overwrite) else value)
+    if not update:
+        return None
+    if spec.value_key is not None:
+        return update[spec.value_key][0]
     return {key: values[0] if len(values) == 1 else values for key, values in update.items()}
 
 
-def _task_end(outcome: Outcome) -> dict[str, Any]:
+def _task_end(outcome: Outcome, spec: GraphSpec) -> dict[str, Any]:
+    update = update_of(outcome, spec)
     return {
         "id": outcome.task.id,
         "name": outcome.task.node,
         "error": None if outcome.error is None else repr(outcome.error),
-        "result": update_of(outcome) or {},
+        "result": {} if update is None else update,
         "interrupts": [_as_dict(question.shown()) for question in (*outcome.asks, *outcome.returns)],
     }
 

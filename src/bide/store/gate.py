@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from threading import Lock
+from threading import Lock, get_ident
 from types import TracebackType
 
 from bide.errors import StoreBusyError, StoreUnavailableError
@@ -38,6 +38,7 @@ class Gate:
         self.patience = patience
         # A file lock belongs to the open file, not to a thread: between threads it would let everybody in.
         self._mine = Lock()
+        self._holder: int | None = None
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as problem:
@@ -47,28 +48,35 @@ class Gate:
             ) from problem
 
     def __enter__(self) -> None:
-        self._mine.acquire()
+        # A thread that finds itself inside was sent out by a signal before it could close the gate behind it.
+        if self._holder != get_ident():
+            self._mine.acquire()
+            self._holder = get_ident()
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._wait_or_leave()
         except BaseException:
-            self._mine.release()
+            self._leave()
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         finally:
+            self._holder = None
             self._mine.release()
 
     def _wait_or_leave(self) -> None:
         try:
             self._wait()
         except BaseException:
-            self._mine.release()
+            self._leave()
             raise
 
     def _wait(self) -> None:

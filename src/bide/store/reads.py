@@ -21,7 +21,7 @@ def read_thread(tx: Transaction, thread_id: str, seq: int | None, logged_at: Log
     if thread is None:
         return None
     uid, head = thread[0], thread[1] or 0
-    checkpoint = read_checkpoint(tx, thread_id, head if seq is None else seq)
+    checkpoint = read_checkpoint(tx, thread_id, "", head if seq is None else seq)
     is_head = checkpoint is not None and checkpoint.seq == head
     return Stored(
         uid,
@@ -34,19 +34,31 @@ def read_thread(tx: Transaction, thread_id: str, seq: int | None, logged_at: Log
     )
 
 
+def read_inside(
+    tx: Transaction, thread_id: str, ns: str, seq: int | None, logged_at: LoggedAt
+) -> tuple[int, CheckpointRow | None, Mapping[str, bytes], CheckpointRow | None, Mapping[str, bytes]]:
+    """Read a graph inside a task: the number of its newest checkpoint, that checkpoint, and the one at `seq`."""
+    found = tx.one("read_head", {"thread_id": thread_id, "ns": ns})
+    head = 0 if found is None else found[0] or 0
+    newest = read_checkpoint(tx, thread_id, ns, head) if head else None
+    older = read_checkpoint(tx, thread_id, ns, seq) if seq is not None and seq != head else None
+    large = {} if newest is None else read_channels(tx, thread_id, newest, logged_at)
+    return head, newest, large, older, {} if older is None else read_channels(tx, thread_id, older, logged_at)
+
+
 def read_history(
-    tx: Transaction, thread_id: str, logged_at: LoggedAt, before: int, most: int
+    tx: Transaction, thread_id: str, ns: str, logged_at: LoggedAt, before: int, most: int
 ) -> list[tuple[CheckpointRow, Mapping[str, bytes]]]:
     """Read checkpoints, newest first, each with its large values."""
-    rows = tx.all("list_checkpoints", {"thread_id": thread_id, "before": before, "most": most})
-    checkpoints = [_checkpoint(row) for row in rows]
+    rows = tx.all("list_checkpoints", {"thread_id": thread_id, "ns": ns, "before": before, "most": most})
+    checkpoints = [_checkpoint(row, ns) for row in rows]
     return [(row, read_channels(tx, thread_id, row, logged_at)) for row in checkpoints]
 
 
-def read_checkpoint(tx: Transaction, thread_id: str, seq: int) -> CheckpointRow | None:
+def read_checkpoint(tx: Transaction, thread_id: str, ns: str, seq: int) -> CheckpointRow | None:
     """Read one checkpoint."""
-    row = tx.one("read_checkpoint", {"thread_id": thread_id, "seq": seq})
-    return None if row is None else _checkpoint(row)
+    row = tx.one("read_checkpoint", {"thread_id": thread_id, "ns": ns, "seq": seq})
+    return None if row is None else _checkpoint(row, ns)
 
 
 def read_channels(
@@ -56,15 +68,15 @@ def read_channels(
     logged = logged_at(checkpoint)
     found: dict[str, bytes] = {}
     for seq in set(logged.values()):
-        for channel, _, body in tx.all("read_channels", {"thread_id": thread_id, "seq": seq}):
+        for channel, _, body in tx.all("read_channels", {"thread_id": thread_id, "ns": checkpoint.ns, "seq": seq}):
             if logged.get(channel) == seq:
                 found[channel] = body
     return found
 
 
-def _checkpoint(row: tuple[Any, ...]) -> CheckpointRow:
+def _checkpoint(row: tuple[Any, ...], ns: str) -> CheckpointRow:
     seq, parent, step, source, run_id, created_at, body = row
-    return CheckpointRow(seq, parent, step, source, body, (), run_id, created_at)
+    return CheckpointRow(seq, parent, step, source, body, (), run_id, created_at, ns)
 
 
 def _read_run(tx: Transaction, thread_id: str, now: Instant) -> RunRow | None:

@@ -28,6 +28,8 @@ class CheckpointRow(NamedTuple):
     """Key, the checkpoint that the log knows it under, value."""
     run_id: str = ""
     created_at: int = 0
+    ns: str = ""
+    """The graph that it belongs to: "" for the thread's own, else the place of a graph inside it."""
 
 
 class JournalRow(NamedTuple):
@@ -129,6 +131,10 @@ class Taking(NamedTuple):
     forget: bool
     checkpoint: CheckpointRow | None
     events: tuple[EventRow, ...]
+    answered: tuple[tuple[WaitRow, bytes], ...] = ()
+    """Questions that are asked and answered at once: those of a fork."""
+    prefix: str = ""
+    """Whose step is forgotten: that of all tasks whose id begins so."""
 
 
 class Transition(NamedTuple):
@@ -142,8 +148,10 @@ class Transition(NamedTuple):
     events: tuple[EventRow, ...] = ()
     status: RunStatus = RunStatus.RUNNING
     error: str | None = None
-    is_over: bool = False
-    """Whether journal and waits of the step are done with."""
+    over: tuple[str, ...] = ()
+    """Whose step is over, so that its journal and its waits are done with: all tasks whose id begins so."""
+    carried: tuple[CheckpointRow, ...] = ()
+    """Checkpoints of graphs inside this one, written in the same transaction."""
 
     @property
     def is_plain(self) -> bool:
@@ -151,7 +159,8 @@ class Transition(NamedTuple):
         has_large = self.checkpoint is not None and self.checkpoint.channels
         return not (
             has_large
-            or self.is_over
+            or self.carried
+            or self.over
             or self.journal
             or self.waits
             or self.events

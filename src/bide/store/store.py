@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from threading import Event as Signal
 from threading import Lock, Thread
 from typing import Any
@@ -11,8 +12,9 @@ from bide.clock import Clock, Instant, SystemClock, uuid7
 from bide.errors import StoreError, StoreUnavailableError
 from bide.store.borrowed import BorrowedConnection
 from bide.store.database import Transaction
+from bide.store.items import ItemStore
 from bide.store.migrate import migrate
-from bide.store.reads import LoggedAt, read_history, read_thread, read_waits
+from bide.store.reads import LoggedAt, read_history, read_inside, read_thread, read_waits
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -29,6 +31,7 @@ from bide.store.rows import (
 from bide.store.sqlite import SqliteDatabase
 from bide.store.workers import BEAT_SECONDS, FORGET_AFTER, LEASE, this_worker
 from bide.store.writes import (
+    answer_asked,
     answer_waits,
     change_run,
     check_head,
@@ -91,6 +94,11 @@ class Store:
     def blocking(self) -> bool:
         """Whether calls may wait for a disk."""
         return self.database.blocking
+
+    @cached_property
+    def items(self) -> ItemStore:
+        """The long-term store in the same database: what is to be remembered beyond one thread."""
+        return ItemStore(self)
 
     # ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,8 +174,10 @@ class Store:
         self._driven.discard(lease.run_id)
 
     def _save_rest(self, tx: Transaction, lease: Lease, transition: Transition, now: Instant) -> None:
-        if transition.is_over:
-            retire_step(tx, lease.thread_id)
+        for inner in transition.carried:
+            write_checkpoint(tx, lease, inner, now)
+        for prefix in transition.over:
+            retire_step(tx, lease.thread_id, prefix)
         for line in transition.journal:
             write_journal(tx, lease, line, now)
         for wait in transition.waits:
@@ -208,8 +218,9 @@ class Store:
             if taking.supersede is not None:
                 change_run(tx, "supersede_run", taking.supersede, now)
             if taking.forget:
-                forget_step(tx, taking.thread_id)
+                forget_step(tx, taking.thread_id, taking.prefix)
             edit_checkpoint(tx, taking.thread_id, checkpoint, taking.head, now)
+            answer_asked(tx, taking, now)
             log_events(tx, taking.thread_id, None, checkpoint.seq, taking.events, now)
 
         self.database.write("edit", save)
@@ -229,11 +240,17 @@ class Store:
         """Whether a run is leased to this very object, which does not drive it: its end could not be written."""
         return run.worker_id == self._worker.worker_id and run.run_id not in self._driven
 
+    def load_inside(
+        self, thread_id: str, ns: str, seq: int | None, logged_at: LoggedAt
+    ) -> tuple[int, CheckpointRow | None, Mapping[str, bytes], CheckpointRow | None, Mapping[str, bytes]]:
+        """Read a graph inside a task: its newest checkpoint, and the one at `seq`; see `read_inside`."""
+        return self.database.read(lambda tx: read_inside(tx, thread_id, ns, seq, logged_at))
+
     def history(
-        self, thread_id: str, logged_at: LoggedAt, *, before: int, most: int
+        self, thread_id: str, ns: str, logged_at: LoggedAt, *, before: int, most: int
     ) -> list[tuple[CheckpointRow, Mapping[str, bytes]]]:
         """Read checkpoints, newest first, each with its large values."""
-        return self.database.read(lambda tx: read_history(tx, thread_id, logged_at, before, most))
+        return self.database.read(lambda tx: read_history(tx, thread_id, ns, logged_at, before, most))
 
     def asked(self, thread_id: str) -> tuple[WaitRow, ...]:
         """Read whatever a thread has ever asked."""

@@ -31,7 +31,7 @@ def change_run(tx: Transaction, query: str, run: RunRow, now: Instant, **more: A
 
 def check_head(tx: Transaction, thread_id: str, expected: int) -> None:
     """Refuse to build on a checkpoint that is no longer the newest."""
-    row = tx.one("read_head", {"thread_id": thread_id})
+    row = tx.one("read_head", {"thread_id": thread_id, "ns": ""})
     if row is None or (row[0] or 0) != expected:
         raise taken_first(thread_id)
 
@@ -46,16 +46,27 @@ def answer_waits(tx: Transaction, taking: Taking, now: Instant) -> None:
             )
 
 
-def forget_step(tx: Transaction, thread_id: str) -> None:
+def answer_asked(tx: Transaction, taking: Taking, now: Instant) -> None:
+    """Write down questions together with their answers."""
+    for wait, answer in taking.answered:
+        open_wait(tx, Lease(taking.thread_id, "", 0), wait, now)
+        tx.run("answer_wait", {"wait_id": wait.wait_id, "answer": answer, "via": "fork", "now": now})
+
+
+def forget_step(tx: Transaction, thread_id: str, prefix: str = "") -> None:
     """Drop what is known of the step under way: its questions are cancelled, its journal is gone."""
-    for query in ("cancel_waits", "consume_waits", "retire_journal"):
-        tx.run(query, {"thread_id": thread_id})
+    tx.run("cancel_waits", {"thread_id": thread_id, "prefix": prefix, "length": len(prefix)})
+    retire_step(tx, thread_id, prefix)
 
 
-def retire_step(tx: Transaction, thread_id: str) -> None:
-    """Put away the journal and the waits of a step that is over."""
-    tx.run("retire_journal", {"thread_id": thread_id})
-    tx.run("consume_waits", {"thread_id": thread_id})
+def retire_step(tx: Transaction, thread_id: str, prefix: str = "") -> None:
+    """Put away the journal and the waits of a step that is over, and of all graphs inside its tasks."""
+    inside = {"thread_id": thread_id, "prefix": prefix, "length": len(prefix)}
+    if prefix:
+        tx.run("retire_journal_inside", inside)
+    else:
+        tx.run("retire_journal", {"thread_id": thread_id})
+    tx.run("consume_waits", inside)
 
 
 def hold_lease(tx: Transaction, lease: Lease) -> None:
@@ -75,6 +86,7 @@ def checkpoint_params(lease: Lease, row: CheckpointRow, now: Instant) -> dict[st
     """Return the parameters of `write_checkpoint`."""
     return {
         "thread_id": lease.thread_id,
+        "ns": row.ns,
         "seq": row.seq,
         "parent": row.parent,
         "step": row.step,
@@ -97,6 +109,7 @@ def edit_checkpoint(tx: Transaction, thread_id: str, row: CheckpointRow, expecte
     """Write a checkpoint from outside, while nobody holds the thread."""
     params = {
         "thread_id": thread_id,
+        "ns": row.ns,
         "seq": row.seq,
         "parent": row.parent,
         "step": row.step,
@@ -113,7 +126,7 @@ def edit_checkpoint(tx: Transaction, thread_id: str, row: CheckpointRow, expecte
 def write_channels(tx: Transaction, thread_id: str, row: CheckpointRow) -> None:
     """Write the large values of a checkpoint."""
     for channel, seq, body in row.channels:
-        params = {"thread_id": thread_id, "seq": seq, "channel": channel, "op": "put", "body": body}
+        params = {"thread_id": thread_id, "ns": row.ns, "seq": seq, "channel": channel, "op": "put", "body": body}
         tx.run("insert_channel", params)
 
 

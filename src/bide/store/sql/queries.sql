@@ -3,7 +3,7 @@
 -- ── Threads and their workers ──────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_thread
-SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id)
+SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id AND ns = '')
 FROM threads
 WHERE thread_id = :thread_id
 
@@ -73,6 +73,7 @@ AND status = :status
 SELECT max(seq)
 FROM checkpoints
 WHERE thread_id = :thread_id
+AND ns = :ns
 
 -- ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -80,8 +81,8 @@ WHERE thread_id = :thread_id
 -- The whole commit of a plain step. The lease is part of the WHERE: a worker that was paused past its lease must not
 -- overwrite its successor. While it is held nobody else writes to the thread, and the primary key refuses a second
 -- checkpoint in the same place: what was computed from an older head is not written.
-INSERT INTO checkpoints (thread_id, seq, parent, step, source, run_id, epoch, created_at, body)
-SELECT :thread_id, :seq, :parent, :step, :source, :run_id, :epoch, :now, :body
+INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, body)
+SELECT :thread_id, :ns, :seq, :parent, :step, :source, :run_id, :epoch, :now, :body
 WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = :run_id AND epoch = :epoch AND status = 'running')
 ON CONFLICT DO NOTHING
 
@@ -95,10 +96,10 @@ AND status = 'running'
 
 -- name: edit_checkpoint
 -- An edit from outside holds no lease, so nobody else may: it is refused while a run is under way.
-INSERT INTO checkpoints (thread_id, seq, parent, step, source, run_id, epoch, created_at, body)
-SELECT :thread_id, :seq, :parent, :step, :source, '', 0, :now, :body
+INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, body)
+SELECT :thread_id, :ns, :seq, :parent, :step, :source, '', 0, :now, :body
 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running')
-AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND seq > :expected)
+AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND seq > :expected)
 ON CONFLICT DO NOTHING
 
 -- name: end_run
@@ -109,8 +110,8 @@ AND epoch = :epoch
 AND status = 'running'
 
 -- name: insert_channel
-INSERT INTO channel_log (thread_id, seq, channel, op, body)
-VALUES (:thread_id, :seq, :channel, :op, :body)
+INSERT INTO channel_log (thread_id, ns, seq, channel, op, body)
+VALUES (:thread_id, :ns, :seq, :channel, :op, :body)
 
 -- name: count_events
 UPDATE threads
@@ -142,6 +143,12 @@ AND kind = 'result'
 DELETE FROM journal
 WHERE thread_id = :thread_id
 
+-- name: retire_journal_inside
+-- Only that of a graph inside a task: all task ids that begin with its path.
+DELETE FROM journal
+WHERE thread_id = :thread_id
+AND substr(task_id, 1, :length) = :prefix
+
 -- ── Waits ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: open_wait
@@ -164,12 +171,14 @@ SET status = 'cancelled', consumed = 1
 WHERE thread_id = :thread_id
 AND consumed = 0
 AND status = 'open'
+AND substr(task_id, 1, :length) = :prefix
 
 -- name: consume_waits
 UPDATE waits
 SET consumed = 1
 WHERE thread_id = :thread_id
 AND consumed = 0
+AND substr(task_id, 1, :length) = :prefix
 
 -- name: list_open_waits
 -- The inbox: those who wait longest come first. Served by waits_by_age.
@@ -185,12 +194,14 @@ LIMIT :most
 SELECT seq, parent, step, source, run_id, created_at, body
 FROM checkpoints
 WHERE thread_id = :thread_id
+AND ns = :ns
 AND seq = :seq
 
 -- name: list_checkpoints
 SELECT seq, parent, step, source, run_id, created_at, body
 FROM checkpoints
 WHERE thread_id = :thread_id
+AND ns = :ns
 AND seq < :before
 ORDER BY seq DESC
 LIMIT :most
@@ -199,6 +210,7 @@ LIMIT :most
 SELECT channel, op, body
 FROM channel_log
 WHERE thread_id = :thread_id
+AND ns = :ns
 AND seq = :seq
 
 -- name: read_journal
@@ -268,6 +280,101 @@ WHERE thread_id = :thread_id
 -- name: delete_events
 DELETE FROM events
 WHERE thread_id = :thread_id
+
+-- ── The long-term store ────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: put_item
+-- What has expired was not there any more, so the item is made anew.
+INSERT INTO items (namespace, key, ttl, expires_at, created_at, updated_at, body)
+VALUES (:namespace, :key, :ttl, :expires_at, :now, :now, :body)
+ON CONFLICT (namespace, key) DO UPDATE
+SET ttl = excluded.ttl, expires_at = excluded.expires_at, updated_at = excluded.updated_at, body = excluded.body,
+    created_at = CASE WHEN items.expires_at <= excluded.updated_at THEN excluded.created_at ELSE items.created_at END
+
+-- name: delete_item
+DELETE FROM items
+WHERE namespace = :namespace
+AND key = :key
+
+-- name: read_item
+SELECT namespace, key, ttl, expires_at, created_at, updated_at, body
+FROM items
+WHERE namespace = :namespace
+AND key = :key
+AND (expires_at IS NULL OR expires_at > :now)
+
+-- name: list_items
+SELECT namespace, key, ttl, expires_at, created_at, updated_at, body
+FROM items
+WHERE namespace >= :since
+AND namespace < :until
+AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY updated_at DESC, namespace, key
+LIMIT :most
+OFFSET :skip
+
+-- name: scan_items
+-- Page after page in the order of the primary key: each begins where the last one ended.
+SELECT namespace, key, ttl, expires_at, created_at, updated_at, body
+FROM items
+WHERE (namespace, key) >= (:since, :key)
+AND namespace < :until
+AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY namespace, key
+LIMIT :most
+
+-- name: next_namespace
+SELECT namespace
+FROM items
+WHERE namespace >= :since
+AND namespace < :until
+AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY namespace
+LIMIT 1
+
+-- name: refresh_item
+-- Never earlier than it was: somebody may have written the item since it was read.
+UPDATE items
+SET expires_at = :now + ttl
+WHERE namespace = :namespace
+AND key = :key
+AND expires_at > :now
+AND expires_at < :now + ttl
+
+-- name: drop_expired_items
+-- Those who tidy up at the same time leave each other's rows alone.
+DELETE FROM items
+WHERE expires_at <= :now
+AND (namespace, key) IN (
+    SELECT namespace, key
+    FROM items
+    WHERE expires_at <= :now
+    ORDER BY expires_at
+    LIMIT :most
+    /* lock: skip locked */
+)
+
+-- ── Results of nodes with a cache policy ───────────────────────────────────────────────────────────────────────────
+
+-- name: read_cached
+SELECT body
+FROM cache
+WHERE place = :place
+AND key = :key
+AND (expires_at IS NULL OR expires_at > :now)
+
+-- name: write_cached
+INSERT INTO cache (place, key, expires_at, body)
+VALUES (:place, :key, :expires_at, :body)
+ON CONFLICT (place, key) DO UPDATE SET expires_at = excluded.expires_at, body = excluded.body
+
+-- name: forget_cached
+DELETE FROM cache
+WHERE expires_at <= :now
+
+-- name: clear_cached
+DELETE FROM cache
+WHERE place = :place
 
 -- ── Migrations ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -59,11 +59,13 @@ CREATE INDEX runs_of_thread ON runs (thread_id, run_id);
 CREATE INDEX runs_of_worker ON runs (worker_id) WHERE status = 'running';
 CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', 'running', 'waiting', 'blocked');
 
--- An immutable point after a step. `body` holds the tasks that come next, what they came from, the small values of the
+-- An immutable point after a step. `ns` says of which graph: empty for the thread's own, else the path of the task that
+-- a graph inside it runs in; each counts its own. `body` holds the tasks that come next, what they came from, the small values of the
 -- state, and for each large one the checkpoint at which it was last written. `parent` makes history a tree: forks share
 -- their past.
 CREATE TABLE checkpoints (
     thread_id   TEXT   NOT NULL,
+    ns          TEXT   NOT NULL,
     seq         BIGINT NOT NULL,
     parent      BIGINT,
     step        BIGINT NOT NULL,
@@ -72,18 +74,19 @@ CREATE TABLE checkpoints (
     epoch       BIGINT NOT NULL,
     created_at  BIGINT NOT NULL,
     body        BYTEA  NOT NULL,
-    PRIMARY KEY (thread_id, seq)
+    PRIMARY KEY (thread_id, ns, seq)
 ) /* sqlite: WITHOUT ROWID */;
 
 -- The value of a state key that is too large for the checkpoint's own row, written only when it changed. `op` says how to
 -- read it: `put` is the whole value; `append` and `fold` are for list keys, whose growth is logged and folded.
 CREATE TABLE channel_log (
     thread_id   TEXT   NOT NULL,
+    ns          TEXT   NOT NULL,
     seq         BIGINT NOT NULL,
     channel     TEXT   NOT NULL,
     op          TEXT   NOT NULL CHECK (op IN ('put', 'append', 'fold')),
     body        BYTEA  NOT NULL,
-    PRIMARY KEY (thread_id, seq, channel)
+    PRIMARY KEY (thread_id, ns, seq, channel)
 );
 
 -- What a task has done in a step that is not over: `result` once it has finished, `step` for each journaled call inside
@@ -152,3 +155,29 @@ CREATE TABLE events (
     body        BYTEA  NOT NULL,
     PRIMARY KEY (thread_id, number)
 ) /* sqlite: WITHOUT ROWID */;
+
+-- A value that outlives threads, under a key of a namespace. Both are bytes that sort as their texts do, so that a
+-- namespace and all that lies below it is one range of the primary key (see namespaces.py). An item with a time to live
+-- is not there any more from `expires_at` on; its row goes when somebody passes by.
+CREATE TABLE items (
+    namespace   BYTEA  NOT NULL,
+    key         BYTEA  NOT NULL,
+    ttl         BIGINT,
+    expires_at  BIGINT,
+    created_at  BIGINT NOT NULL,
+    updated_at  BIGINT NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (namespace, key),
+    CHECK ((ttl IS NULL) = (expires_at IS NULL))
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX items_due ON items (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Results of nodes that may be taken again for the same input, each until its time is over.
+CREATE TABLE cache (
+    place       TEXT   NOT NULL,
+    key         TEXT   NOT NULL,
+    expires_at  BIGINT,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (place, key)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX cache_by_expiry ON cache (expires_at) WHERE expires_at IS NOT NULL;

@@ -1,0 +1,78 @@
+"""What the story of a task asks its performer to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, NamedTuple
+
+from bide.engine.care import Limits
+from bide.engine.context import TaskContext
+from bide.engine.spec import PREVIOUS, Call, Subgraph
+from bide.engine.values import Site
+
+
+class Action(NamedTuple):
+    """One call of a user's function."""
+
+    call: Call
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    limits: Limits | None = None
+
+
+class Write(NamedTuple):
+    """One call of our own that may wait for a disk, so async performers hop to a thread for it."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+class Descend(NamedTuple):
+    """Run a graph inside this task; the reply is its Ending."""
+
+    sub: Subgraph
+    given: Any
+    site: Site
+
+
+class Rest(NamedTuple):
+    """Wait until this instant."""
+
+    until: int
+
+
+class Settle(NamedTuple):
+    """Wait for the tasks that this task has started."""
+
+    children: tuple[Any, ...]
+
+
+class Stopped(Exception):
+    """The graph inside this task was left in the middle, because a task beside it had failed."""
+
+
+def action(call: Call, given: Any, context: TaskContext, limits: Limits | None = None, **more: Any) -> Action:
+    """Prepare the call of a node, a handler or a conditional edge: the state first, then what it asks for by name."""
+    args = (given,) if call.takes_state else ()
+    if not call.injected:
+        return Action(call, args, _NOTHING, limits)
+    filled = {name: more[what] if what in more else _INJECTED[what](context) for name, what in call.injected}
+    return Action(call, args, filled, limits)
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+_INJECTED: Mapping[str, Callable[[TaskContext], Any]] = {
+    "config": lambda context: context.config,
+    "writer": lambda context: context.write,
+    "store": lambda context: context.run.around.items,
+    "previous": lambda context: context.assignment.checkpoint.values.get(PREVIOUS),
+    "parallel_results": lambda context: list(context.assignment.checkpoint.values.get("parallel_results", ())),
+    "runtime": lambda context: context.runtime(),
+}
+
+
+def settle_children(context: TaskContext) -> Generator[Any, Any, None]:
+    """Wait for the tasks that this one has started; what they ask, it asks."""
+    children, context.children = context.children or [], None
+    yield Settle(tuple(children))

@@ -1,0 +1,179 @@
+"""A graph inside a task of another: its input, its steps, and what it hands to the graph around it.
+
+Its tasks are part of the thread's one tree (see `plan`), its questions and journal lie beside all others, and its
+checkpoints have a place of their own. It takes no lease and ends no run: a pause, an end and a failure are handed to
+the graph around it, which saves them with its own next commit, in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from bide.engine.apply import next_checkpoint, rerouted
+from bide.engine.opening import (
+    NOTHING,
+    Opening,
+    Request,
+    check_fits,
+    choose,
+    has_begun,
+    is_plan,
+    one_or_all,
+    read_input,
+    reroute,
+    returned_answers,
+)
+from bide.engine.spec import FRAMES, GraphSpec, Subgraph
+from bide.engine.values import (
+    Assignment,
+    Checkpoint,
+    Commit,
+    Ending,
+    Load,
+    Loaded,
+    Outcome,
+    Prepare,
+    Question,
+    Record,
+    Site,
+    Task,
+)
+from bide.engine.walk import Flow, Saving, Walk
+from bide.errors import InvalidUpdateError, LeaseLostError
+from bide.types import START, RunStatus
+
+
+def site_of(sub: Subgraph, task: Task, assignment: Assignment, outer: GraphSpec, *, call: int | None) -> Site:
+    """Say where a graph stands that is a node (`call` is None), or that a node's code calls as its n-th."""
+    path = task.id if call is None or call == 1 else f"{task.id}:{call - 1}"
+    if sub.keeps is not True:
+        return Site(path, f"{path}|", None, assignment.is_fresh, ends_durably=call is not None)
+    twins = [other for other in assignment.checkpoint.tasks if other.node == task.node]
+    if len(twins) > 1:
+        raise InvalidUpdateError(
+            f"Node {task.node!r} holds a graph that keeps its state between calls (checkpointer=True), and was sent "
+            f"{len(twins)} times in one step, so two calls would write over each other. Compile the inner graph "
+            f"without checkpointer=True, or call it one after the other."
+        )
+    ns = "@" + lasting_path(path)
+    base = (assignment.checkpoint.values.get(FRAMES) or {}).get(ns)
+    return Site(ns, f"{path}|", base, False, ends_durably=call is not None)
+
+
+def lasting_path(path: str) -> str:
+    """Return a path without the numbers of its tasks: the same at every visit."""
+    return "|".join(element.partition(".")[2] for element in path.split("|"))
+
+
+def descend(sub: Subgraph, request: Request, site: Site, uid: str) -> Flow:
+    """Run a graph inside a task, from where it stands, until it is done or waits."""
+    spec = sub.spec
+    must_read = request.has_thread and (sub.keeps is True or not site.is_fresh)
+    loaded: Loaded = (yield Load(site.base)) if must_read else NOTHING
+    is_under_way = loaded.checkpoint is not None and loaded.checkpoint.prefix == site.prefix
+    if is_under_way:
+        opening, changed = yield from _go_on(spec, loaded)
+    else:
+        opening, changed = yield from _start(spec, request, site, loaded)
+    walk = _Inside(spec, request, opening, uid, ends_durably=site.ends_durably)
+    if changed is not None and walk.saves:
+        walk.carried.append((yield Prepare(opening.checkpoint, changed)))
+    try:
+        return (yield from walk.to_the_end(is_new=not is_under_way))
+    except LeaseLostError:
+        raise
+    except Exception as error:  # noqa: BLE001 — it is the failure of the task that this graph runs in
+        return Ending(walk.checkpoint, tuple(walk.left), carried=tuple(walk.carried), error=error)
+
+
+Opened = Generator[Any, Any, tuple[Opening, frozenset[str] | None]]
+"""A graph to go on with, and what its first checkpoint changed; None when there is nothing new to write."""
+
+
+def _start(spec: GraphSpec, request: Request, site: Site, loaded: Loaded) -> Opened:
+    base = loaded.checkpoint
+    values = spec.initial() if base is None else {k: v for k, v in base.values.items() if not is_plan(k)}
+    extras: frozenset[str] = frozenset() if base is None else base.extras
+    before = Checkpoint(loaded.head, None, -1, "", values, (), (), extras=extras, ns=site.ns, prefix=site.prefix)
+    entry = Outcome(Task(f"{site.prefix}start", START), tuple(read_input(spec, request.input)))
+    checkpoint, changed = next_checkpoint(spec, before, [entry], source="input")
+    if spec.start.branches:
+        routed = yield from choose(checkpoint, [entry.task])
+        checkpoint = rerouted(spec, checkpoint, [*spec.start.edges, *routed])
+    checkpoint = checkpoint._replace(parent=None if base is None else base.seq)
+    # A graph that is not saved starts again at every replay; what its tasks asked and made is known all the same.
+    waits, steps = loaded.waits, loaded.steps
+    return Opening(None, checkpoint, {}, steps, waits, is_fresh=not (waits or steps)), changed
+
+
+def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
+    """Take up the step that it was stopped in; what finished nodes asked may have been answered since."""
+    checkpoint = loaded.checkpoint
+    assert checkpoint is not None
+    check_fits(spec, checkpoint)
+    returned = returned_answers(loaded, ())
+    is_new = bool(returned) and not has_begun(loaded) and checkpoint.resume_value is None
+    if is_new:
+        checkpoint = checkpoint._replace(
+            seq=checkpoint.seq + 1,
+            parent=checkpoint.seq,
+            source="resume",
+            resume_value=one_or_all(returned),
+            created_at=None,
+        )
+        checkpoint = yield from reroute(spec, checkpoint)
+    opening = Opening(None, checkpoint, loaded.results, loaded.steps, loaded.waits, is_fresh=False)
+    return opening, frozenset() if is_new else None
+
+
+class _Inside(Walk):
+    """The walk of a graph inside a task: what it cannot save by itself, it carries to the graph around it."""
+
+    __slots__ = ("ends_durably",)
+
+    def __init__(self, spec: GraphSpec, request: Request, opening: Opening, uid: str, *, ends_durably: bool) -> None:
+        super().__init__(spec, request, opening, uid)
+        self.ends_durably = ends_durably
+
+    def save_step(
+        self, after: Checkpoint, changed: frozenset[str], outcomes: list[Outcome], held: tuple[Question, ...]
+    ) -> Saving:
+        if held or not (after.tasks or self.ends_durably):
+            self.carried.append((yield Prepare(after, changed)))
+            return
+        carried, self.carried = tuple(self.carried), []
+        yield Commit(after, changed, RunStatus.RUNNING, tuple(outcomes), is_over=True, carried=carried)
+
+    def save_pause(
+        self,
+        checkpoint: Checkpoint,
+        changed: frozenset[str] | None,
+        opens: Sequence[Question],
+        asks: Sequence[Question],
+    ) -> Saving:
+        if self.saves and self.unsaved:
+            yield Record(tuple(self.unsaved))
+        if self.saves and changed is not None:
+            self.carried.append((yield Prepare(checkpoint, changed)))
+
+    def save_hold(self, held: tuple[Question, ...]) -> Saving:
+        yield from ()
+
+    def save_end(self) -> Saving:
+        yield from ()
+
+    def save_failure(
+        self,
+        checkpoint: Checkpoint,
+        changed: frozenset[str] | None,
+        asks: Sequence[Question],
+        failed: Sequence[Outcome],
+        error: Exception,
+    ) -> Saving:
+        yield Record((*self.unsaved, *failed))
+        if changed is not None:
+            self.carried.append((yield Prepare(checkpoint, changed)))
+
+
+__all__ = ["descend", "lasting_path", "site_of"]

@@ -1,0 +1,199 @@
+"""One call, made ready: the caller's words read, a thread to hold, a flow to drive, and a way to show what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bide.clock import uuid7
+from bide.engine.context import RunContext, Surroundings
+from bide.engine.flow import advance
+from bide.engine.spec import GraphSpec
+from bide.engine.values import CUSTOM, MESSAGES
+from bide.errors import GraphError, InvalidUpdateError, UnknownThreadError
+from bide.graph.door import (
+    Config,
+    Options,
+    check_options,
+    merged_config,
+    read_config,
+    read_reference,
+    read_request,
+    shown_config,
+)
+from bide.graph.live import token_scope
+from bide.graph.recorder import Hold, Recorder
+from bide.graph.streaming import Shaper, wanted
+from bide.graph.tokens import langchain_is_loaded
+from bide.store import Store
+from bide.store.cache import StoredCache
+from bide.store.items import ItemStore
+from bide.types import UNSET, Command, Durability, OnPaused
+
+if TYPE_CHECKING:
+    from bide.graph.compiled import CompiledGraph
+
+NO_STORE = 'Compile it with one: graph.compile(checkpointer="sqlite:///bide.db"), or MemorySaver() for a try-out.'
+
+
+class Build(NamedTuple):
+    """What `compile` was told, beside the graph and its store."""
+
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    on_paused: OnPaused = "error"
+    durability: Durability = "sync"
+    context_schema: Any = None
+    items: Any = None
+    cache: Any = None
+    migrate: Callable[..., Any] | None = None
+
+
+class Session(NamedTuple):
+    """One call: what the drivers need, and how to show what they tell."""
+
+    flow: Any
+    context: RunContext
+    recorder: Recorder | None
+    most: int | None
+    is_live: bool
+    shaper: Shaper
+    raises: bool
+    version: str
+
+    @property
+    def crew(self) -> dict[str, Any]:
+        """How the tasks of this call are run."""
+        return {"most": self.most, "is_live": self.is_live}
+
+
+def open_session(
+    graph: CompiledGraph, given: Any, config: Config | None, options: Options, modes: tuple[str, ...]
+) -> Session:
+    """Read the caller's words and make a session of them. Nothing is read or written yet."""
+    check_options(options)
+    read = read_config(merged_config(graph.bound, config))
+    reference = read_reference(options.get("checkpoint") or read.checkpoint_id)
+    thread_id = read.thread_id
+    if graph.store is not None and thread_id is None and reference is None:
+        thread_id = _new_thread(graph, given)
+    recorder = None
+    if graph.store is not None:
+        hold = Hold(graph.store, thread_id or "", options.get("durability") or graph.build.durability)
+        recorder = Recorder(hold, graph.spec, reference, read.metadata, migrate=graph.build.migrate)
+    subgraphs = bool(options.get("subgraphs"))
+    wants = wanted(modes)
+    request = read_request(given, options, read, graph.build, wants=wants, durable=recorder is not None)._replace(
+        subgraphs=subgraphs, live=wants & {CUSTOM, MESSAGES}, control=options.get("control")
+    )
+    _check_storeless(graph, given, request.before | request.after)
+    around = Surroundings(
+        config=read.shown,
+        clock=graph.clock,
+        context=read_context(graph.build.context_schema, options.get("context")),
+        items=graph.items,
+        cache=graph.cache,
+        scope=token_scope if MESSAGES in wants or langchain_is_loaded() else None,
+    )
+    context = RunContext(graph.spec, request, around, thread_id=thread_id, journal=recorder)
+    return Session(
+        flow=advance(graph.spec, request),
+        context=context,
+        recorder=recorder,
+        most=read.max_concurrency,
+        is_live=bool(request.live) or (subgraphs and bool(wants)),
+        shaper=Shaper(graph.spec, modes, partial(config_of, recorder), graph.clock, options, read.shown),
+        raises=options.get("raise_on_interrupt", False),
+        version=options.get("version", "v1"),
+    )
+
+
+def config_of(recorder: Recorder | None, seq: int, ns: str = "") -> dict[str, Any]:
+    """Write the config that leads back to a checkpoint of this call."""
+    if recorder is None:
+        return {"configurable": {}}
+    return shown_config(recorder.thread_id, recorder.uid, seq, ns)
+
+
+def _new_thread(graph: CompiledGraph, given: Any) -> str:
+    """Name the thread of a call that names none: fine for new input, useless for going on."""
+    if given is None or (isinstance(given, Command) and given.resume is not UNSET):
+        raise UnknownThreadError(
+            'Going on needs to know the thread: config={"configurable": {"thread_id": …}}, or checkpoint=….'
+        )
+    return uuid7(graph.clock.now())
+
+
+def _check_storeless(graph: CompiledGraph, given: Any, static: frozenset[str]) -> None:
+    unknown = static - graph.spec.nodes.keys() - {"*"}
+    if unknown:
+        raise GraphError(f"There is no node {min(unknown)!r} to pause at. Known nodes: {', '.join(graph.spec.nodes)}.")
+    if graph.store is not None:
+        return
+    if given is None or static or (isinstance(given, Command) and given.resume is not UNSET):
+        raise GraphError(f"This graph has no store, so it cannot pause or go on. {NO_STORE}")
+
+
+# ── What a graph is compiled with ──────────────────────────────────────────────────────────────────────────────────
+
+
+def open_store(store: Store | str | None) -> Store | None:
+    """Return a store, opened by its URL if need be; None stays None, and anything else is a mistake."""
+    if isinstance(store, str):
+        return Store.open(store)
+    if store is not None and not isinstance(store, Store):
+        raise GraphError(
+            f"checkpointer={store!r} is no store: give a Store, MemorySaver(), or a URL as 'sqlite:///bide.db'."
+        )
+    return store
+
+
+def open_items(given: Any, store: Store | None) -> Any:
+    """Return the long-term store: the one that was given, or the one in the checkpointer's own database."""
+    if isinstance(given, Store):
+        return given.items
+    if given is not None and not hasattr(given, "search"):
+        raise GraphError(f"store={given!r} is no long-term store: give InMemoryStore(), or a Store.")
+    items: ItemStore | None = given if given is not None else None if store is None else store.items
+    return items
+
+
+def open_cache(given: Any, store: Store | None, spec: GraphSpec) -> Any:
+    """Return where nodes with a cache policy keep results: what was given, or else the checkpointer's own database."""
+    if isinstance(given, Store):
+        return StoredCache(given)
+    if given is not None:
+        return given
+    if not any(node.care.cache is not None for node in spec.nodes.values()):
+        return None
+    return StoredCache(store) if store is not None else StoredCache.in_memory()
+
+
+def read_context(schema: Any, given: Any) -> Any:
+    """Make the context that nodes see: of a dict, an instance of the graph's `context_schema`, if that is a class."""
+    if schema is None or given is None or not isinstance(given, dict) or not isinstance(schema, type):
+        return given
+    if hasattr(schema, "model_validate"):
+        return schema.model_validate(given)
+    if issubclass(schema, dict):
+        return given
+    try:
+        return schema(**given)
+    except TypeError as problem:
+        raise InvalidUpdateError(
+            f"context={given!r} does not fit {schema.__name__}: {problem}. Give its fields by name."
+        ) from problem
+
+
+def nodes_that_await(spec: GraphSpec) -> Iterator[str]:
+    """Name the nodes that need an event loop, those of graphs inside this one included."""
+    for node in (*spec.nodes.values(), spec.start):
+        if (
+            node.call.is_async
+            or any(branch.call.is_async for branch in node.branches)
+            or (node.care.handler is not None and node.care.handler.is_async)
+        ):
+            yield node.name
+        elif node.subgraph is not None:
+            yield from (f"{node.name}|{inner}" for inner in nodes_that_await(node.subgraph.spec))
