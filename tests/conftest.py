@@ -7,12 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.drivers import DRIVERS, Driver
+
 
 @pytest.fixture(autouse=True)
 def own_messages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our own messages, unless a test is about LangChain: whether it is loaded decides what `add_messages` makes."""
     if request.path.parent.name != "langchain":
         monkeypatch.delitem(sys.modules, "langchain_core.messages", raising=False)
+
+
+@pytest.fixture(params=DRIVERS, ids=lambda driver: driver.name)
+def driver(request: pytest.FixtureRequest) -> Driver:
+    """Both ways to call a graph: what a test says holds for each."""
+    return request.param
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
+from time import monotonic
 from typing import Any
 
 from bide import CompiledGraph, StateGraph
+from bide.engine.pool import POOL
 from bide.types import START
 
 
@@ -16,10 +17,9 @@ def thread(name: Any = "t", **more: Any) -> dict[str, Any]:
 
 def let_tasks_end(patience: float = 30) -> None:
     """Wait until nodes whose run was left have ended by themselves: until then their thread is not free."""
-    for running in threading.enumerate():
-        if running.name.startswith("bide-task"):
-            running.join(patience)
-            assert not running.is_alive(), f"{running.name} does not end"
+    until = monotonic() + patience
+    while POOL.busy:
+        assert monotonic() < until, f"{POOL.busy} tasks do not end"
 
 
 def one_node(schema: Any, node: Any, **options: Any) -> CompiledGraph:

@@ -14,6 +14,7 @@ from bide.errors import (
     NodeTimeoutError,
 )
 from bide.graph.compiled import CompiledGraph
+from bide.graph.functional import entrypoint, task
 from bide.graph.prebuilt import MessagesState
 from bide.graph.result import GraphOutput, Result
 from bide.graph.state import StateGraph
@@ -105,10 +106,12 @@ __all__ = [
     "UntrackedValue",
     "add_messages",
     "checkpointable",
+    "entrypoint",
     "get_config",
     "get_runtime",
     "get_store",
     "get_stream_writer",
     "interrupt",
     "step",
+    "task",
 ]

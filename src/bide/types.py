@@ -122,12 +122,16 @@ class NodeError:
     error: Exception
 
 
+ValueT = TypeVar("ValueT")
+SavedT = TypeVar("SavedT")
+
+
 @dataclass(frozen=True, slots=True)
-class FinalValue:
+class FinalValue(Generic[ValueT, SavedT]):
     """What an `@entrypoint` returns when the caller gets one value and the next call finds another."""
 
-    value: Any
-    save: Any
+    value: ValueT
+    save: SavedT
 
 
 class RunControl:

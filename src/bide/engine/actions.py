@@ -73,6 +73,12 @@ _INJECTED: Mapping[str, Callable[[TaskContext], Any]] = {
 
 
 def settle_children(context: TaskContext) -> Generator[Any, Any, None]:
-    """Wait for the tasks that this one has started; what they ask, it asks."""
+    """Wait for the tasks that this one has started; what they ask, it asks, in the order in which they were started."""
     children, context.children = context.children or [], None
     yield Settle(tuple(children))
+    for child in children:
+        context.inner = (*context.inner, *child.asks)
+        context.carried += child.carried
+    for child in children:
+        if child.unheard is not None:
+            raise child.unheard

@@ -5,9 +5,9 @@ Everything that must survive a crash is in the task's journal, under keys that b
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from bide.engine.actions import Descend, Rest, Stopped, Write, action
 from bide.engine.care import policy_for, read_limits
@@ -31,54 +31,88 @@ FAILED = "@failed"
 _NOT_THE_NODES = (InterruptSwallowedError, ReplayMismatchError, LeaseLostError, GraphDrained, Stopped)
 """Errors of ours, which no policy of the node may hide."""
 
-Reading = Generator[Any, Any, Read]
+
+class Returns(NamedTuple):
+    """What is made of a function's result, and how that is kept in a cache."""
+
+    read: Callable[[GraphSpec, TaskContext, Any, Any], Any]
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any], Any]
+    key: Callable[[Callable[..., Any], Any], Any]
+    """How a cache policy's `key_func` is asked."""
 
 
-def cared_for(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -> Reading:
+def _pack_update(read: Read) -> Any:
+    return None if read.returned or read.up else [[list(pair) for pair in read.writes], list(read.goto)]
+
+
+def _unpack_update(kept: Any) -> Read:
+    writes, goto = kept
+    return Read(tuple((name, value) for name, value in writes), tuple(goto))
+
+
+UPDATE = Returns(read_result, _pack_update, _unpack_update, lambda key_func, given: key_func(given))
+"""A node returns an update of the state."""
+VALUE = Returns(
+    lambda spec, context, given, result: result,
+    lambda value: [value],
+    lambda kept: kept[0],
+    lambda key_func, given: key_func(*given[0], **given[1]),
+)
+"""A function that a node's code calls returns a value."""
+
+Reading = Generator[Any, Any, Any]
+
+
+def cared_for(
+    spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, returns: Returns = UPDATE
+) -> Generator[Any, Any, Any]:
     """Run a node as its policies say; return what it returned, or what its handler did."""
-    key = _cache_key(node, context, given)
+    key = _cache_key(node, context, given, returns)
+    place = f"{spec.name}/{node.name}"
     if key is not None:
-        kept = yield Write(_cache(context).get, (spec.name + "/" + node.name, key))
+        kept = yield Write(_cache(context).get, (place, key))
         if kept is not None:
             context.space = "cached"
-            return _read_kept(spec, node, kept)
-    read = yield from _handled(spec, node, context, given)
-    if key is not None and not read.returned and not read.up:
-        body = spec.codec.encode([[list(pair) for pair in read.writes], list(read.goto)], f"result of {node.name!r}")
+            return returns.unpack(spec.codec.decode(kept, f"cached result of node {node.name!r}"))
+    read = yield from _handled(spec, node, context, given, returns)
+    packed = None if key is None or context.space == "handler" else returns.pack(read)
+    if packed is not None:
         assert node.care.cache is not None
-        yield Write(_cache(context).put, (spec.name + "/" + node.name, key, body, node.care.cache.ttl))
+        body = spec.codec.encode(packed, f"result of {node.name!r}")
+        yield Write(_cache(context).put, (place, key, body, node.care.cache.ttl))
     return read
 
 
-def _read_kept(spec: GraphSpec, node: NodeSpec, kept: bytes) -> Read:
-    pair: Any = spec.codec.decode(kept, f"cached result of node {node.name!r}")
-    writes, goto = pair
-    return Read(tuple((name, value) for name, value in writes), tuple(goto))
+def _has_begun(node: NodeSpec, context: TaskContext) -> bool:
+    """Whether the task ran before: its own steps and answers count then, and are no business of other threads."""
+    has_asked = any(wait.question.kind == "call" for wait in context.waits.values())
+    return bool(context.steps) or has_asked or (node.subgraph is not None and not context.assignment.is_fresh)
 
 
 def _cache(context: TaskContext) -> Any:
     return context.run.around.cache
 
 
-def _cache_key(node: NodeSpec, context: TaskContext, given: Any) -> str | None:
+def _cache_key(node: NodeSpec, context: TaskContext, given: Any, returns: Returns) -> str | None:
     policy = node.care.cache
     if policy is None or context.run.around.cache is None:
         return None
-    what = given if policy.key_func is None else policy.key_func(given)
+    what = given if policy.key_func is None else returns.key(policy.key_func, given)
     return context.run.spec.codec.digest(what)
 
 
-def _handled(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -> Reading:
+def _handled(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, returns: Returns) -> Reading:
     """Run the node; when it has failed for good, let its handler decide. A failure once told is not tried again."""
     handler, journal = node.care.handler, context.run.journal
     before = context.steps.get(FAILED)
     if handler is None:
-        return (yield from _attempts(spec, node, context, given))
+        return (yield from _attempts(spec, node, context, given, returns))
     if before is not None:
         error: Exception = NodeFailure(*before.value)
     else:
         try:
-            return (yield from _attempts(spec, node, context, given))
+            return (yield from _attempts(spec, node, context, given, returns))
         except _NOT_THE_NODES:
             raise
         except Exception as problem:  # noqa: BLE001 — the handler is told, whatever it is
@@ -89,50 +123,67 @@ def _handled(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) 
     context.begin_again()
     context.space = "handler"
     result = yield action(handler, given, context, error=NodeError(node.name, error))
-    return read_result(spec, context, given, result)
+    _check_heard(context)
+    # The steps of the node that failed are not missing when its handler does not make them.
+    context.visited |= context.assignment.steps.keys()
+    return returns.read(spec, context, given, result)
 
 
-def _attempts(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -> Reading:
+def _attempts(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, returns: Returns) -> Reading:
     """Try, and try again after errors that pass; how often and until when is known after a crash, too."""
     policies, journal = node.care.retry, context.run.journal
-    before = context.steps.get(ATTEMPTS)
-    if before is not None and policies:
-        made, until, most = before.value[:3]
-        if made < most:
-            context.attempt = made + 1
-            yield Rest(until)
+    attempt, until = _next_attempt(context)
     while True:
+        if until is not None:
+            yield Rest(until)
+            if context.run.crew.stopped.is_set():
+                raise Stopped  # whoever called has gone away: the rest of the series is for who goes on with the thread
+        context.attempt = attempt
         try:
-            return (yield from _attempt(spec, node, context, given))
+            return (yield from _attempt(spec, node, context, given, returns))
         except _NOT_THE_NODES:
             raise
         except Exception as error:
             policy = policy_for(policies, error)
-            if policy is None:
-                raise
-            made = context.attempt
-            until = context.run.around.clock.now() + int(policy.delay(made, Random()) * 1000)
-            if journal is not None:
-                told = [made, until, policy.max_attempts, f"{type(error).__name__}: {error}"]
+            # An error that no policy covers ends the series: going on later begins a new one.
+            most = attempt if policy is None else policy.max_attempts
+            until = context.run.around.clock.now() + (0 if policy is None else policy.delay_ms(attempt, Random()))
+            if journal is not None and (policy is not None or attempt > 1):
+                told = [attempt, until, most, f"{type(error).__name__}: {error}"]
                 yield Write(journal.intend, (context.task, ATTEMPTS, JournalEntry(ATTEMPTS, "", False, told)))
-            if made >= policy.max_attempts:
-                error.add_note(f"It was attempt {made} of {policy.max_attempts}.")
+            if attempt >= most:
+                if policy is not None:
+                    error.add_note(f"It was attempt {attempt} of {most}.")
                 raise
         context.begin_again()
-        context.attempt = made + 1
-        yield Rest(until)
+        # What graphs inside had to hand on belongs to the attempt that failed; the next one begins where they are saved.
+        context.carried, context.inner = [], ()
+        attempt += 1
 
 
-def _attempt(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -> Reading:
+def _next_attempt(context: TaskContext) -> tuple[int, int | None]:
+    """Return which attempt comes next, and until when to wait for it: a series that a crash has cut short goes on."""
+    before = context.steps.get(ATTEMPTS)
+    if before is None:
+        return 1, None
+    made, until, most = before.value[:3]
+    return (made + 1, until) if made < most else (1, None)
+
+
+def _attempt(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, returns: Returns) -> Reading:
     if node.subgraph is not None:
         return (yield from _inside(spec, node, context, given))
     limits = node.care.limits if context.task.timeout is None else read_limits(context.task.timeout)
     result = yield action(node.call, given, context, limits)
+    _check_heard(context)
+    return returns.read(spec, context, given, result)
+
+
+def _check_heard(context: TaskContext) -> None:
     if context.asked:
         raise InterruptSwallowedError(
             f"Node {context.task.node!r} called interrupt({context.asked[0].value!r}) and then caught its signal."
         )
-    return read_result(spec, context, given, result)
 
 
 def _inside(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -> Reading:

@@ -193,7 +193,10 @@ class TaskContext:
         self.assignment = assignment
         self.task = assignment.task
         waits = assignment.waits
-        self.waits: dict[str, Wait] = {wait.question.key: wait for wait in waits} if waits else {}
+        own = self.task.id
+        self.waits: dict[str, Wait] = (
+            {wait.question.key: wait for wait in waits if wait.question.task_id == own} if waits else {}
+        )
         self.steps: Mapping[str, JournalEntry] = assignment.steps
         """The steps that are in the journal: from earlier runs, and from earlier attempts of this one."""
         self.asked: list[Question] = []
@@ -228,7 +231,13 @@ class TaskContext:
 
     def remember(self, key: str, entry: JournalEntry) -> None:
         """Know a step that was just made, so that another attempt does not make it again."""
-        self.steps = {**self.steps, key: entry}
+        self.own_steps()[key] = entry
+
+    def own_steps(self) -> dict[str, JournalEntry]:
+        """Return the known steps as a dict that is this task's alone."""
+        if self.steps is self.assignment.steps:
+            self.steps = dict(self.steps)
+        return self.steps  # type: ignore[return-value]
 
     def runtime(self) -> Runtime[Any]:
         """Describe the run to the node."""

@@ -24,11 +24,19 @@ class Pool:
     def __init__(self) -> None:
         self._lock = Lock()
         self._idle: list[SimpleQueue[Job]] = []
+        self._desks = 0
+
+    @property
+    def busy(self) -> int:
+        """How many threads are at work."""
+        with self._lock:
+            return self._desks - len(self._idle)
 
     def submit(self, function: Callable[..., Any], *args: Any) -> None:
         """Call `function(*args)` in another thread. It must not raise: nobody would hear of it."""
         with self._lock:
             desk = self._idle.pop() if self._idle else None
+            self._desks += desk is None
         if desk is None:
             desk = SimpleQueue()
             Thread(target=self._serve, args=(desk,), name="bide-task", daemon=True).start()
@@ -42,6 +50,7 @@ class Pool:
                 with self._lock:
                     if desk in self._idle:
                         self._idle.remove(desk)
+                        self._desks -= 1
                         return
                 continue  # a job was on its way while the time ran out
             function(*args)
@@ -53,6 +62,7 @@ class Pool:
         """Begin anew: after a fork the threads are the parent's."""
         self._lock = Lock()
         self._idle = []
+        self._desks = 0
 
 
 POOL = Pool()

@@ -33,6 +33,8 @@ class Call(NamedTuple):
     """Parameters that the engine fills: (parameter, `config` | `runtime` | `writer` | `store` | `error` | …)."""
     twin: Callable[..., Any] | None = None
     """The async form of a thing that has both (`invoke` and `ainvoke`)."""
+    parameters: tuple[str, ...] = ()
+    """The names of its positional parameters, where they matter."""
 
 
 class Subgraph(NamedTuple):

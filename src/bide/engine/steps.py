@@ -132,18 +132,23 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
         if made.effect == "tx":
             raise StepError("step(effect='tx') needs a store: compile(checkpointer=…).")
         return (yield _Effect(made.call, made.key))
-    before = context.assignment.steps.get(made.key)
+    context.sign_of_life()
+    before = context.steps.get(made.key)
     if before is not None:
         _check(context, made, before)
         if before.is_done:
             return before.value
         found = _settle_doubt(context, made, before)
         if isinstance(found, Done):
-            yield _Write(journal.keep, (task, made.key, made.entry(is_done=True, value=found.value)))
+            entry = made.entry(is_done=True, value=found.value)
+            yield _Write(journal.keep, (task, made.key, entry))
+            context.remember(made.key, entry)
             return found.value
     journal.check_held()
     if made.effect == "tx":
-        return (yield _Write(_transact, (journal, context, made)))
+        value = yield _Write(_transact, (journal, context, made))
+        context.remember(made.key, made.entry(is_done=True, value=value))
+        return value
     if made.effect == "once" and before is None:
         yield _Write(journal.intend, (task, made.key, made.entry(is_done=False)))
     try:
@@ -151,9 +156,13 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
     except Exception as error:
         if made.effect == "once":
             # It may have happened all the same; whoever is asked later should know what was raised.
-            yield _Write(journal.intend, (task, made.key, made.entry(is_done=False, value=repr(error))))
+            entry = made.entry(is_done=False, value=repr(error))
+            yield _Write(journal.intend, (task, made.key, entry))
+            context.remember(made.key, entry)
         raise
-    yield _Write(journal.keep, (task, made.key, made.entry(is_done=True, value=value)))
+    entry = made.entry(is_done=True, value=value)
+    yield _Write(journal.keep, (task, made.key, entry))
+    context.remember(made.key, entry)
     return value
 
 

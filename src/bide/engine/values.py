@@ -172,7 +172,7 @@ class Loaded(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A task together with what it needs to run: values, answers, and its journal."""
+    """A task together with what it needs to run: values, answers (also of tasks that it starts), and its journal."""
 
     task: Task
     checkpoint: Checkpoint
@@ -182,6 +182,8 @@ class Assignment(NamedTuple):
     """Whether the node has run already, and only its conditional edges choose again."""
     is_fresh: bool = True
     """Whether the task surely never ran before: then there is nothing to read of graphs inside it."""
+    kin: Mapping[str, Mapping[str, JournalEntry]] = {}
+    """The journals of tasks that its code has started (`@task`), by their ids."""
 
 
 class Site(NamedTuple):

@@ -200,8 +200,12 @@ class Walk:
     def _assign(self, task: Task) -> Assignment:
         if not self.waits and not self.steps:
             return Assignment(task, self.checkpoint, is_fresh=self.is_fresh)
-        waits = tuple(wait for wait in self.waits if wait.question.task_id == task.id)
-        return Assignment(task, self.checkpoint, waits, self.steps.get(task.id, {}), is_fresh=self.is_fresh)
+        own, below = task.id, f"{task.id}:"
+        waits = tuple(
+            wait for wait in self.waits if wait.question.task_id == own or wait.question.task_id.startswith(below)
+        )
+        kin = {id_: steps for id_, steps in self.steps.items() if id_.startswith(below)}
+        return Assignment(task, self.checkpoint, waits, self.steps.get(own, {}), is_fresh=self.is_fresh, kin=kin)
 
     def _join(self, running: int, finished: dict[str, Outcome]) -> Saving:
         while running:

@@ -44,7 +44,10 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
         return Outcome(task, read.writes, read.goto, (), (), read.returned)
     except (Pause, Leave, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — what a node raises is its outcome
         if context.children:
-            yield from settle_children(context)
+            try:
+                yield from settle_children(context)
+            except Exception as unheard:  # noqa: BLE001 — the first error is the one to tell
+                error.add_note(f"A task that it had started failed, too: {unheard!r}")
         if isinstance(error, Leave):
             return (yield from _led_elsewhere(spec, node, context, error))
         return _unfinished(context, error)

@@ -11,6 +11,7 @@ from bide.engine.spec import Call
 from bide.errors import GraphError
 from bide.types import Command, Runtime, StreamWriter
 
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = {name: name for name in ("config", "runtime", "writer", "store", "previous", "error", "parallel_results")}
 
 
@@ -41,6 +42,20 @@ def read_call(function: Any, what: str) -> Call:
                 f"name `config`, `runtime`, `store`, `writer` or `previous`; give others a default."
             )
     return Call(target, is_async, takes_state, tuple(injected))
+
+
+def injected_of(function: Callable[..., Any]) -> tuple[tuple[tuple[str, str], ...], None, tuple[str, ...]]:
+    """Return the parameters of a task that are filled for it, and the names of all that may come by position."""
+    parameters = inspect.signature(function).parameters.values()
+    hints = _hints(function)
+    filled = [(parameter.name, _filled(parameter, hints)) for parameter in parameters]
+    names = tuple(parameter.name for parameter in parameters if parameter.kind in _BY_POSITION)
+    return tuple((name, what) for name, what in filled if what is not None), None, names
+
+
+def types_of(function: Any) -> list[Any]:
+    """Return the annotations of a function: what its values may be."""
+    return list(_hints(function).values())
 
 
 def own_schema(function: Any) -> Any:

@@ -173,7 +173,7 @@ class CompiledGraph(Threads):
             raise GraphInterrupt(node=ask.node, state=output, value=ask.value, next=ending.next, interrupts=interrupts)
         if session.version == "v2":
             return GraphOutput(output, interrupts)
-        if not isinstance(output, dict):
+        if self.spec.value_key is not None or not isinstance(output, dict):
             if not ending.is_paused:
                 return output
             output = {}

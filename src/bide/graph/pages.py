@@ -188,6 +188,8 @@ class Pages:
         for row in journal:
             if row.kind == "result":
                 done.add(row.task_id)
+            elif row.kind == "step" and row.phase == "done":
+                done.add(f"{row.task_id}:{row.key}")
             if not self._is_own(row.task_id):
                 continue
             with self._reading(f"the journal of task {row.task_id!r}") as where:
@@ -214,8 +216,8 @@ class Pages:
         )
 
     def _is_own(self, task_id: str) -> bool:
-        """Whether a task is one of this graph's, and not of a graph inside one of them."""
-        return branch_of(self.prefix, task_id) == task_id
+        """Whether a task is one of this graph's, or was started by one, and is not of a graph inside one of them."""
+        return "|" not in task_id[len(self.prefix) :]
 
     def wait(self, row: WaitRow) -> Wait:
         """Turn a row back into a wait."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bide.engine.opening import NOTHING
@@ -393,10 +393,15 @@ class Recorder:
         self.head = head
         return pages.step_of(checkpoint, own, waits)._replace(uid=hold.uid, head=head)
 
-    def page(self, *, before: int, most: int) -> list[Checkpoint]:
-        """Read checkpoints older than `before`, newest first."""
-        rows = self.store.history(self.thread_id, self.ns, self.pages.logged_at, before=before, most=most)
-        return [self.pages.read_checkpoint(row, large) for row, large in rows]
+    def all(self, before: int = 2**62) -> Iterator[Checkpoint]:
+        """Read checkpoints older than `before`, newest first, some at a time."""
+        while True:
+            rows = self.store.history(self.thread_id, self.ns, self.pages.logged_at, before=before, most=50)
+            for row, large in rows:
+                yield self.pages.read_checkpoint(row, large)
+            if len(rows) < 50:
+                return
+            before = rows[-1][0].seq
 
     def asked(self) -> tuple[Wait, ...]:
         """Read whatever the thread has ever asked."""

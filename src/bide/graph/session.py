@@ -102,7 +102,7 @@ def open_session(
         context=context,
         recorder=recorder,
         most=read.max_concurrency,
-        is_live=bool(request.live) or (subgraphs and bool(wants)),
+        is_live=bool(request.live) or (bool(wants) and (subgraphs or graph.spec.value_key is not None)),
         shaper=Shaper(graph.spec, modes, partial(config_of, recorder), graph.clock, options, read.shown),
         raises=options.get("raise_on_interrupt", False),
         version=options.get("version", "v1"),

@@ -15,11 +15,13 @@ from bide.engine.spec import GraphSpec
 from bide.engine.values import Load, Loaded
 from bide.errors import GraphError, UnknownCheckpointError, UnknownThreadError
 from bide.graph.door import Config, merged_config, read_config, read_ns, read_reference, shown_config
+from bide.graph.drawing import Inner, Marks, marks_of, picture_of
 from bide.graph.recorder import Hold, Recorder
 from bide.graph.session import NO_STORE, Build
 from bide.graph.snapshot import empty_snapshot, live_snapshot, past_snapshot, with_inner_states
+from bide.picture import Picture
 from bide.store import Store
-from bide.types import StateSnapshot, StateUpdate
+from bide.types import START, StateSnapshot, StateUpdate
 
 T = TypeVar("T")
 
@@ -95,17 +97,49 @@ class Threads:
         recorder = place.recorder
         place.root.perform(Load(None))
         pinned = read_reference(before)
-        last = pinned.seq if pinned is not None else 2**62
         asked = recorder.asked()
-        while True:
-            page = recorder.page(before=last, most=50)
-            for checkpoint in page:
-                snapshot = past_snapshot(place.spec, recorder.thread_id, recorder.uid, checkpoint, asked)
-                if all((snapshot.metadata or {}).get(key) == value for key, value in filter.items()):
-                    yield snapshot
-            if len(page) < 50:
-                return
-            last = page[-1].seq
+        for checkpoint in recorder.all(before=pinned.seq if pinned is not None else 2**62):
+            snapshot = past_snapshot(place.spec, recorder.thread_id, recorder.uid, checkpoint, asked)
+            if all((snapshot.metadata or {}).get(key) == value for key, value in filter.items()):
+                yield snapshot
+
+    # ── Pictures ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_graph(self, config: Config | None = None, *, xray: int | bool = False) -> Picture:
+        """Draw the graph; with the config of a thread, show where that thread stands in it.
+
+        `xray=True` opens the graphs inside it, a number so many levels of them. The picture has `draw_mermaid()`,
+        `draw_svg()`, `draw_png()` and `draw_ascii()`.
+        """
+        names_thread = bool(config) and bool((config or {}).get("configurable"))
+        if not names_thread:
+            return picture_of(self.spec, xray=xray)
+        marks, inner = self._marks(config or {}, deep=bool(xray))
+        return picture_of(self.spec, xray=xray, marks=marks, inner=inner)
+
+    async def aget_graph(self, config: Config | None = None, *, xray: int | bool = False) -> Picture:
+        """Do what `get_graph` does, with asyncio."""
+        return await _in_thread(lambda: self.get_graph(config, xray=xray))
+
+    def _marks(self, config: Config, *, deep: bool) -> tuple[Marks, Inner]:
+        snapshot = self.get_state(config)
+        visited = frozenset(name for name in self._visited(config) if name != START)
+        inner: dict[str, tuple[Marks, Inner]] = {}
+        if deep:
+            for task in snapshot.tasks:
+                if isinstance(task.state, dict):
+                    inner[task.name] = self._marks(task.state, deep=True)
+        return marks_of(snapshot, visited), inner
+
+    def _visited(self, config: Config) -> Iterator[str]:
+        """Name the nodes that have finished on the way to where a config points, along its own branch."""
+        place = self._place(config)
+        place.root.perform(Load(None))
+        wanted: int | None = place.seq
+        for checkpoint in place.recorder.all():
+            if wanted is None or checkpoint.seq == wanted:
+                yield from (origin.node for origin in checkpoint.origins)
+                wanted = checkpoint.parent if checkpoint.parent is not None else -1
 
     # ── Editing ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,164 @@
+"""`@entrypoint` and `@task`: a workflow as a plain function, in place of nodes and edges."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
+
+from bide.codec import Codec, Registry
+from bide.engine.care import CachePolicy, RetryPolicy
+from bide.engine.channels import LastValue, Pointers, lend
+from bide.engine.children import Child, start_child
+from bide.engine.spec import FRAMES, PREVIOUS, Call, GraphSpec, NodeSpec
+from bide.errors import GraphError
+from bide.graph.calls import injected_of, name_of, read_call, types_of
+from bide.graph.compiled import Build, CompiledGraph
+from bide.graph.options import CompileOptions, NodeOptions, check_compile_options, check_node_options
+from bide.graph.spec import care_of
+from bide.store import Store
+from bide.types import START, FinalValue, Timeout
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+INPUT, VALUE = "input", "value"
+
+
+class Task(Generic[P, T]):
+    """A function whose calls are kept: calling it starts it, and returns something to wait for."""
+
+    def __init__(self, function: Callable[P, T], name: str, options: NodeOptions) -> None:
+        check_node_options(name, options)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise GraphError(f"Task {name!r} is a generator. A task returns one value; return a list of them.")
+        if "|" in name or ":" in name or "#" in name:
+            raise GraphError(f"{name!r} cannot be the name of a task: '|', ':' and '#' mark the path of a task.")
+        functools.update_wrapper(self, function)
+        call = Call(function, inspect.iscoroutinefunction(function), False, *injected_of(function))
+        self.name = name
+        self.node = NodeSpec(name, call, _nothing_to_read, care=care_of(options, {}))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Child:
+        """Start the function beside the code that calls it: in a thread, or, if it is async, on the event loop."""
+        return start_child(self.node, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name!r}>"
+
+
+@overload
+def task(function: Callable[P, T], /) -> Task[P, T]: ...
+
+
+@overload
+def task(
+    function: None = None, /, *, name: str | None = None, **options: Unpack[NodeOptions]
+) -> Callable[[Callable[P, T]], Task[P, T]]: ...
+
+
+def task(function: Any = None, /, *, name: str | None = None, **options: Unpack[NodeOptions]) -> Any:
+    """Make a function a task: each call is made once, however often the code around it runs again.
+
+    Called in an `@entrypoint` or in a node, it runs beside that code and returns a future: `.result()`, or `await`.
+    Its result is kept with the thread; it may ask with `interrupt()`. Options: retry_policy, cache_policy, timeout.
+    """
+
+    def make(given: Callable[P, T]) -> Task[P, T]:
+        own = name or name_of(given)
+        if not own:
+            raise GraphError(f"{given!r} has no name of its own. Write @task(name='…').")
+        return Task(given, own, options)
+
+    return make if function is None else make(function)
+
+
+class entrypoint:
+    """Make a function a workflow: `@entrypoint(checkpointer=…)`. It is run with `invoke`, `stream` and the like.
+
+    The function takes one input, and may name `config`, `runtime`, `store`, `writer` and `previous` (what its last
+    call on the thread returned). `return entrypoint.final(value=…, save=…)` gives the caller one value and the next
+    call another.
+    """
+
+    final = FinalValue
+
+    def __init__(
+        self,
+        checkpointer: Store | str | bool | None = None,
+        *,
+        store: Any = None,
+        cache: Any = None,
+        context_schema: Any = None,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
+        cache_policy: CachePolicy | None = None,
+        timeout: Timeout | None = None,
+        **options: Unpack[CompileOptions],
+    ) -> None:
+        check_compile_options(options)
+        self.checkpointer = checkpointer
+        self.policies: NodeOptions = {
+            "retry_policy": retry_policy,
+            "cache_policy": cache_policy,
+            "timeout": timeout,
+        }
+        self.options = options
+        self.build = Build(
+            on_paused=options.get("on_paused") or "error",
+            durability=options.get("durability") or "sync",
+            context_schema=context_schema,
+            items=store,
+            cache=cache,
+            migrate=options.get("migrate"),
+        )
+
+    def __call__(self, function: Callable[..., Any]) -> CompiledGraph:
+        """Return the function as a graph of one node."""
+        name = self.options.get("name") or name_of(function) or "entrypoint"
+        check_node_options(name, self.policies)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise GraphError(f"{name!r} is a generator. An entrypoint returns one value; write to the stream instead.")
+        call = read_call(function, f"Entrypoint {name!r}")
+        if not call.takes_state:
+            raise GraphError(f"Entrypoint {name!r} takes no input. Give it one parameter, the input of the workflow.")
+        spec = _spec(name, call, function, self.policies)
+        graph = CompiledGraph(spec, self.checkpointer, self.build)
+        graph.__doc__ = function.__doc__
+        return graph
+
+
+def _spec(name: str, call: Call, function: Callable[..., Any], policies: NodeOptions) -> GraphSpec:
+    node = NodeSpec(name, call, _read_input, care=care_of(policies, {}))
+    types = Registry()
+    for annotation in types_of(function):
+        types.add_types_in(annotation)
+    plain = LastValue()
+    return GraphSpec(
+        name=name,
+        nodes={name: node},
+        start=NodeSpec(START, Call(_nothing_to_read, False), _read_input, edges=(name,)),
+        channels={INPUT: plain, VALUE: plain, PREVIOUS: plain, FRAMES: Pointers()},
+        joins={},
+        input_keys=frozenset({INPUT}),
+        output_keys=(VALUE,),
+        state_keys=frozenset({INPUT, VALUE}),
+        read_update=_read_update,
+        fingerprint=blake2b(f"entrypoint {name}".encode(), digest_size=8).hexdigest(),
+        codec=Codec(types),
+        open_state=False,
+        value_key=VALUE,
+    )
+
+
+def _read_update(given: Any) -> Mapping[str, Any]:
+    return {INPUT: given}
+
+
+def _read_input(values: Mapping[str, Any]) -> Any:
+    return lend(values.get(INPUT))
+
+
+def _nothing_to_read(values: Any) -> None:
+    """A task has its arguments, and no state to read."""
