@@ -64,6 +64,12 @@ class RetryPolicy:
             raise GraphError(f"RetryPolicy(max_attempts={self.max_attempts}): at least one attempt is made.")
         if self.initial_interval < 0 or self.max_interval < 0 or self.backoff_factor <= 0:
             raise GraphError("RetryPolicy: intervals must not be negative, and backoff_factor must be positive.")
+        several = self.retry_on if isinstance(self.retry_on, Sequence) else ()
+        if not callable(self.retry_on) and not (several and all(_is_error(kind) for kind in several)):
+            raise GraphError(
+                f"RetryPolicy(retry_on={self.retry_on!r}): give a kind of error, a tuple of them, or a function that "
+                f"takes the error and says whether to try again."
+            )
 
     def covers(self, error: Exception) -> bool:
         """Say whether this error is one to try again after."""
@@ -73,10 +79,17 @@ class RetryPolicy:
             return isinstance(error, tuple(self.retry_on))
         return bool(self.retry_on(error))
 
-    def delay(self, attempts: int, random: Random) -> float:
-        """Return how many seconds to wait after so many attempts."""
-        seconds = min(self.max_interval, self.initial_interval * self.backoff_factor ** (attempts - 1))
-        return seconds + random.uniform(0, 1) if self.jitter and seconds else seconds
+    def delay_ms(self, attempts: int, random: Random) -> int:
+        """Return how many milliseconds to wait after so many attempts."""
+        try:
+            seconds = min(self.max_interval, self.initial_interval * self.backoff_factor ** (attempts - 1))
+        except OverflowError:
+            seconds = self.max_interval
+        return int(1000 * (seconds + random.uniform(0, 1) if self.jitter and seconds else seconds))
+
+
+def _is_error(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +146,8 @@ def read_limits(given: Timeout | None) -> Limits | None:
     if given is None:
         return None
     if isinstance(given, TimeoutPolicy):
+        if given.refresh_on not in ("auto", "heartbeat"):
+            raise GraphError(f"TimeoutPolicy(refresh_on={given.refresh_on!r}): choose 'auto' or 'heartbeat'.")
         counts_all = given.refresh_on == "auto"
         return Limits(_seconds(given.run_timeout), _seconds(given.idle_timeout), counts_all)
     return Limits(_seconds(given))

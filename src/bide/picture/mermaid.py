@@ -32,7 +32,7 @@ RESERVED |= {"interpolate", "linkstyle", "style", "subgraph", "_blank", "_parent
 
 # What Mermaid, Markdown or HTML would read as more than a letter is written by its number.
 _SPECIAL = re.compile(r"[\"#$%&*;<>@\[\\\]`{|}~]|^[-+](?=\s)|(?<=^\d)[.)]|(?<=^\d\d)[.)]|:(?=fa-|//)|www(?=\.)")
-_BREAKS = re.compile(r"\s*[\r\n]+\s*")
+_BREAKS = re.compile(r"\s*[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+\s*")
 
 
 def mermaid_of(picture: Picture, *, with_styles: bool = True) -> str:
