@@ -34,7 +34,7 @@ def asking(store: Store) -> None:
 
 
 def read(store: Store, name: str) -> Stored:
-    stored = store.load(name, None, lambda row: {})
+    stored = store.load(name, None, lambda row: (None, {}))
     assert stored is not None
     return stored
 

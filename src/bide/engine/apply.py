@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bide.engine.channels import LastValue
 from bide.engine.plan import Place, origins_of, plan, targets_of
 from bide.engine.spec import DEFERRED, GATHERED, PARALLEL, GraphSpec
-from bide.engine.values import Checkpoint, Outcome, Task
+from bide.engine.values import Checkpoint, Outcome
 from bide.errors import InvalidUpdateError
 from bide.types import END, START, UNSET, Overwrite
 
@@ -123,13 +124,17 @@ _PLAIN = LastValue()
 
 
 def seen_after(
-    spec: GraphSpec, values: Mapping[str, Any], task: Task, writes: Sequence[tuple[str, Any]]
+    spec: GraphSpec, values: Mapping[str, Any], writes: Sequence[tuple[str, Any]], *, whole: bool
 ) -> Mapping[str, Any]:
-    """Return the values as a conditional edge sees them: with the writes of its own node, and no other's."""
-    seen = dict(values)
+    """Return the values as a conditional edge sees them: with the writes of its own node, and no other's.
+
+    One that reads only some keys gets them without a copy of all the others.
+    """
+    changed: dict[str, Any] = {}
     for key, value in writes:
-        seen[key] = spec.channel(key).merge(key, seen.get(key, UNSET), [value])
-    return seen
+        before = changed[key] if key in changed else values.get(key, UNSET)
+        changed[key] = spec.channel(key).merge(key, before, [value])
+    return {**values, **changed} if whole else ChainMap(changed, values)  # type: ignore[arg-type]
 
 
 def _gather(spec: GraphSpec, before: Checkpoint, outcomes: Sequence[Outcome]) -> dict[str, list[Any]]:

@@ -55,6 +55,8 @@ class Branch(NamedTuple):
     read: Callable[[Mapping[str, Any]], Any]
     destinations: Mapping[Any, str] | None
     """What the function's results mean, or None when it returns names itself."""
+    reads_all: bool = True
+    """Whether it is shown the whole state, and not only the keys of a schema of its own."""
 
 
 @dataclass(frozen=True, slots=True)

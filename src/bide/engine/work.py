@@ -119,9 +119,10 @@ def route(
     spec: GraphSpec, node: NodeSpec, context: TaskContext, writes: Sequence[Write]
 ) -> Generator[Action, Any, tuple[Place, ...]]:
     """Let the conditional edges of a node choose, each on the state with that node's own writes."""
-    seen = seen_after(spec, context.assignment.checkpoint.values, context.task, writes)
+    values = context.assignment.checkpoint.values
     places: list[Place] = []
     for branch in node.branches:
+        seen = seen_after(spec, values, writes, whole=branch.reads_all)
         try:
             chosen = yield action(branch.call, branch.read(seen), context)
         except Pause as pause:

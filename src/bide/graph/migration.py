@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from bide.engine.spec import GraphSpec
-from bide.engine.values import Loaded
+from bide.engine.values import Loaded, Origin, Outcome, Question, Task, Wait
 from bide.errors import GraphChanged
+
+Named = TypeVar("Named", Task, Origin, Question)
 
 
 class StoredThread:
@@ -21,6 +23,8 @@ class StoredThread:
         assert loaded.checkpoint is not None
         self._loaded = loaded
         self._nodes: dict[str, str] = {}
+        self._keys: dict[str, str | None] = {}
+        """State key → its new name; None for one that was dropped."""
         self.values: dict[str, Any] = dict(loaded.checkpoint.values)
         self.fingerprint = loaded.checkpoint.fingerprint
         self.thread_id = loaded.thread_id
@@ -38,12 +42,32 @@ class StoredThread:
 
     def rename_key(self, old: str, new: str) -> None:
         """Move the value of a state key, if there is one."""
+        self._keys[old] = new
         if old in self.values:
             self.values[new] = self.values.pop(old)
 
     def drop_key(self, key: str) -> None:
         """Forget a state key."""
+        self._keys[key] = None
         self.values.pop(key, None)
+
+    # ── What follows from it ───────────────────────────────────────────────────────────────────────────────────────
+
+    def renamed(self, part: Named) -> Named:
+        """Return a task, an origin or a question under the new name of its node."""
+        return part._replace(node=self._nodes.get(part.node, part.node))
+
+    def result(self, outcome: Outcome) -> Outcome:
+        """Return what a task of the step under way has written, under the new names."""
+        written = ((self._keys.get(key, key), value) for key, value in outcome.writes)
+        kept = tuple((key, value) for key, value in written if key is not None)
+        returns = tuple(self.renamed(question) for question in outcome.returns)
+        return outcome._replace(task=self.renamed(outcome.task), writes=kept, returns=returns)
+
+    def wait(self, wait: Wait) -> Wait:
+        """Return a wait under the new name of its node, unless it belongs to a graph inside this one."""
+        question = wait.question
+        return wait if "|" in question.task_id else wait._replace(question=self.renamed(question))
 
 
 Migrate = Callable[[StoredThread], None]
@@ -63,12 +87,13 @@ def migrated(spec: GraphSpec, migrate: Migrate, loaded: Loaded) -> Loaded:
             f"The migrate hook of graph {spec.name!r} could not bring thread {loaded.thread_id!r} up to date: "
             f"{problem!r}. The thread is unchanged."
         ) from problem
-    names = thread._nodes
     return loaded._replace(
         checkpoint=checkpoint._replace(
             values={**spec.initial(), **thread.values},
-            tasks=tuple(task._replace(node=names.get(task.node, task.node)) for task in checkpoint.tasks),
-            origins=tuple(origin._replace(node=names.get(origin.node, origin.node)) for origin in checkpoint.origins),
+            tasks=tuple(thread.renamed(task) for task in checkpoint.tasks),
+            origins=tuple(thread.renamed(origin) for origin in checkpoint.origins),
             is_migrated=True,
-        )
+        ),
+        results={id_: thread.result(outcome) for id_, outcome in loaded.results.items()},
+        waits=tuple(thread.wait(wait) for wait in loaded.waits),
     )

@@ -50,6 +50,11 @@ class Pages:
         self.prefix = prefix
         self._metadata = spec.codec.encode(dict(metadata), "metadata") if metadata else None
         self._small: dict[str, bytes] = {}
+        self._base: int | None = None
+        """The checkpoint that holds all small values; those after it hold what has changed since."""
+        self._since: dict[str, bytes | None] = {}
+        self.is_whole = False
+        """Whether every checkpoint holds all small values, because those before it may not be written."""
         self._logged: dict[str, int] = {}
         self._prints: dict[str, bytes] = {}
         self._read: dict[int, list[Any]] = {}
@@ -59,12 +64,14 @@ class Pages:
     def checkpoint_row(self, checkpoint: Checkpoint, changed: frozenset[str]) -> CheckpointRow:
         """Write a checkpoint as a row: small values in its body, large ones that changed beside it."""
         large = self._note_changes(checkpoint, changed | {DEFERRED} if self.spec.deferred else changed)
+        base, small = self._small_since(checkpoint.seq)
         # The frame is ours and plain; the codec is for what users put into it.
         body = packb(
             [
                 FRAME,
                 checkpoint.fingerprint,
-                self._small,
+                base,
+                small,
                 self._logged,
                 [task[:2] if task.arg is UNSET else self._sent(task) for task in checkpoint.tasks],
                 [(id_, node, self._places(goto) if goto else None) for id_, node, goto in checkpoint.origins],
@@ -78,6 +85,16 @@ class Pages:
             checkpoint.seq, checkpoint.parent, checkpoint.step, checkpoint.source, body, large, ns=checkpoint.ns
         )
 
+    def _small_since(self, seq: int) -> tuple[int | None, Mapping[str, bytes | None]]:
+        """Return what to write of the small values: those changed since the base, or all, when that is not much more.
+
+        So a step costs what it touches, however many keys the state has, and a reader needs two rows at most.
+        """
+        if self.is_whole or self._base is None or 2 * len(self._since) >= len(self._small):
+            self._base, self._since = seq, {}
+            return None, self._small
+        return self._base, self._since
+
     def _sent(self, task: Task) -> tuple[Any, ...]:
         arg = self.codec.encode(task.arg, f"argument of Send({task.node!r}, …)")
         if task.timeout is None:
@@ -89,16 +106,17 @@ class Pages:
 
     def _note_changes(self, checkpoint: Checkpoint, changed: frozenset[str]) -> tuple[tuple[str, int, bytes], ...]:
         values, channels = checkpoint.values, self.spec.channels
-        small, logged = self._small, self._logged
+        small, since, logged = self._small, self._since, self._logged
         large: list[tuple[str, int, bytes]] = []
         for key in changed:
-            small.pop(key, None)
+            if small.pop(key, None) is not None:
+                since[key] = None
             logged.pop(key, None)
             if key not in values or (key in channels and not channels[key].saved):
                 continue
             body = self.codec.encode(values[key], f"state[{key!r}]")
             if len(body) <= SMALL:
-                small[key] = body
+                small[key] = since[key] = body
             else:
                 logged[key] = checkpoint.seq
                 self._prints[key] = _print(body)
@@ -108,7 +126,10 @@ class Pages:
     def follow(self, checkpoint: Checkpoint | None) -> None:
         """Take over where the values of a checkpoint are that was read, without those that are gone since."""
         if checkpoint is not None:
-            self._small = {key: body for key, body in self._small.items() if key in checkpoint.values}
+            gone = [key for key in self._small if key not in checkpoint.values]
+            for key in gone:
+                del self._small[key]
+                self._since[key] = None
             self._logged = {key: seq for key, seq in self._logged.items() if key in checkpoint.values}
 
     def outcome_row(self, outcome: Outcome) -> JournalRow:
@@ -249,26 +270,44 @@ class Pages:
                 f"sound: see get_state_history(config)."
             ) from problem
 
-    def logged_at(self, row: CheckpointRow) -> Mapping[str, int]:
-        """Tell from a checkpoint's row where its large values are."""
+    def logged_at(self, row: CheckpointRow) -> tuple[int | None, Mapping[str, int]]:
+        """Tell from a checkpoint's row where the rest of its values are: its base, and its large ones."""
         with self._reading(f"checkpoint {row.seq}"):
-            frame, *parts = unpackb(row.body)
-            if frame != FRAME or len(parts) != 9:
-                raise ValueError(f"its layout {frame!r} is unknown")
+            parts = self._unpacked(row.body)
             self._read[row.seq] = parts
-            return dict(parts[2])
+            return parts[1], dict(parts[3])
+
+    def _unpacked(self, body: bytes) -> list[Any]:
+        unpacked: list[Any] = unpackb(body)
+        frame, *parts = unpacked
+        if frame != FRAME or len(parts) != 10:
+            raise ValueError(f"its layout {frame!r} is unknown")
+        return parts
+
+    def _all_small(self, row: CheckpointRow, base: int | None, small: dict[str, bytes | None]) -> dict[str, bytes]:
+        """Put the small values together: those of the base, and what has changed since."""
+        self._base, self._since = (row.seq, {}) if base is None else (base, dict(small))
+        if base is None:
+            return small  # type: ignore[return-value]
+        if row.base is None:
+            raise ValueError(f"checkpoint {base}, which holds the rest of its values, is gone")
+        merged = {**self._unpacked(row.base)[2], **small}
+        return {key: body for key, body in merged.items() if body is not None}
 
     def read_checkpoint(self, row: CheckpointRow, large: Mapping[str, bytes]) -> Checkpoint:
         """Turn rows back into a checkpoint."""
         with self._reading(f"checkpoint {row.seq}") as where:
-            fingerprint, small, logged, tasks, origins, resume_value, extras, metadata, prefix = self._read.pop(row.seq)
+            fingerprint, base, since, logged, tasks, origins, resume_value, extras, metadata, prefix = self._read.pop(
+                row.seq
+            )
+            small = self._all_small(row, base, since)
             missing = [key for key in logged if key not in large]
             if missing:
                 raise ValueError(f"the value of state[{missing[0]!r}] is gone from the channel log")
             decode = self._decoded
             stored = {
                 key: self._settled(key, decode(body, f"state[{key!r}] at {where}"))
-                for key, body in (small | large).items()
+                for key, body in {**small, **large}.items()
             }
             self._small, self._logged = dict(small), dict(logged)
             self._prints = {key: _print(body) for key, body in large.items()}

@@ -97,6 +97,7 @@ class Recorder:
         self.has_records = False
         """Whether the present step has lines in the journal, or waits, that its end must retire."""
         self.pages = Pages(spec, hold.thread_id, metadata, prefix)
+        self.pages.is_whole = hold.writer.mode == "exit"
         self._perform: dict[type, Callable[[Any], Any]] = {
             Commit: self._commit,
             Record: self._record,
@@ -351,7 +352,7 @@ class Recorder:
         if seq is None:
             loaded = self._load_inside(Load(None))
             return loaded if loaded.checkpoint is not None else self._newest()
-        head, newest, large, older, older_large = self.store.load_inside(
+        head, (newest, large), (older, older_large) = self.store.load_inside(
             self.hold.thread_id, self.ns, seq, self.pages.logged_at
         )
         row, values = (newest, large) if seq == head else (older, older_large)
@@ -367,7 +368,7 @@ class Recorder:
 
     def _newest(self) -> Loaded:
         """Read the newest checkpoint of a graph that keeps its state, whichever call made it."""
-        head, newest, large, _, _ = self.store.load_inside(self.hold.thread_id, self.ns, None, self.pages.logged_at)
+        head, (newest, large), _ = self.store.load_inside(self.hold.thread_id, self.ns, None, self.pages.logged_at)
         if newest is None:
             return NOTHING._replace(uid=self.uid, thread_id=self.thread_id)
         checkpoint = self.pages.read_checkpoint(newest, large)
@@ -381,7 +382,7 @@ class Recorder:
         hold, pages = self.hold, self.pages
         if hold.lease is not None:
             hold.writer.flush(hold.lease)  # what is not written yet could not be read
-        head, newest, large, older, older_large = self.store.load_inside(
+        head, (newest, large), (older, older_large) = self.store.load_inside(
             hold.thread_id, self.ns, load.seq, pages.logged_at
         )
         checkpoint = None if newest is None else pages.read_checkpoint(newest, large)

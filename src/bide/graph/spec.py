@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bide.codec import Codec
 from bide.engine.care import NO_CARE, Care, read_limits, read_retry
 from bide.engine.channels import Barrier, Channel, LastValue, Pointers
-from bide.engine.spec import DEFERRED, FRAMES, GATHERED, PREVIOUS, Branch, Call, GraphSpec, NodeSpec
+from bide.engine.spec import DEFERRED, FRAMES, GATHERED, Branch, Call, GraphSpec, NodeSpec
 from bide.graph.calls import read_call
 from bide.graph.options import NodeOptions
 from bide.graph.schema import Read, read_update, reader_with_extras
@@ -23,8 +23,10 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
     joins = {join_name(sources, target): (sources, target) for sources, target in sorted(graph.joins)}
     channels: dict[str, Channel] = dict(graph.channels)
     channels |= {key: Barrier(frozenset(sources)) for key, (sources, _) in joins.items()}
-    channels |= {DEFERRED: LastValue(), FRAMES: Pointers(), GATHERED: LastValue(), PREVIOUS: LastValue()}
-    hidden = frozenset((*joins, DEFERRED, FRAMES, GATHERED, PREVIOUS))
+    own = {DEFERRED: any(node.is_deferred for node in graph.nodes.values()), GATHERED: _has_fanin(graph)}
+    used = [key for key, is_used in own.items() if is_used]
+    channels |= {FRAMES: Pointers(), **{key: LastValue() for key in used}}
+    hidden = frozenset((*joins, FRAMES, *used))
     whole = reader_with_extras(hidden) if graph.schema.is_dict else graph.schema.read
     nodes = {node.name: _node(graph, node.name, whole, joins) for node in graph.nodes.values()}
     return GraphSpec(
@@ -44,6 +46,10 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
         fleeting=tuple(key for key, channel in graph.channels.items() if channel.fleeting),
         begins=tuple(key for key, channel in graph.channels.items() if channel.initial() is not UNSET),
     )
+
+
+def _has_fanin(graph: StateGraph) -> bool:
+    return any(node.is_fanin for node in graph.nodes.values())
 
 
 def join_name(sources: tuple[str, ...], target: str) -> str:
@@ -96,12 +102,15 @@ def _edges(graph: StateGraph, name: str) -> tuple[str, ...]:
 def _targets(graph: StateGraph, name: str) -> set[str]:
     """Name every place that a node's edges lead to."""
     joined = {target for sources, target in graph.joins if name in sources}
-    chosen = {target for _, _, path_map in graph.branches.get(name, ()) for target in (path_map or {}).values()}
+    chosen = {target for _, _, path_map, _ in graph.branches.get(name, ()) for target in (path_map or {}).values()}
     return {*_edges(graph, name), *joined, *chosen}
 
 
 def _branches(graph: StateGraph, source: str, whole: Read) -> tuple[Branch, ...]:
-    return tuple(Branch(name, call, whole, path_map) for name, call, path_map in graph.branches.get(source, ()))
+    return tuple(
+        Branch(name, call, whole if schema is graph.schema else schema.read, path_map, schema is graph.schema)
+        for name, call, path_map, schema in graph.branches.get(source, ())
+    )
 
 
 def _fingerprint(graph: StateGraph, channels: dict[str, Channel]) -> str:
@@ -109,7 +118,7 @@ def _fingerprint(graph: StateGraph, channels: dict[str, Channel]) -> str:
         sorted(graph.nodes),
         sorted(graph.edges),
         sorted(graph.joins),
-        sorted((source, name) for source, known in graph.branches.items() for name, _, _ in known),
+        sorted((source, name) for source, known in graph.branches.items() for name, *_ in known),
         sorted((key, type(channel).__name__) for key, channel in graph.channels.items()),
     ]
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()

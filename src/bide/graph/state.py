@@ -60,7 +60,7 @@ class StateGraph:
         self.defaults: NodeOptions = {}
         self.edges: set[tuple[str, str]] = set()
         self.joins: set[tuple[tuple[str, ...], str]] = set()
-        self.branches: dict[str, list[tuple[str, Call, Mapping[Any, str] | None]]] = {}
+        self.branches: dict[str, list[tuple[str, Call, Mapping[Any, str] | None, Schema]]] = {}
         self.channels: dict[str, Channel] = {}
         self.types = Registry()
         for given in (state_schema, input_schema, output_schema):
@@ -205,9 +205,10 @@ class StateGraph:
             path_map = {name: name for name in path_map}
         name = name_of(path) or "condition"
         known = self.branches.setdefault(source, [])
-        if any(name == other for other, _, _ in known):
+        if any(name == other for other, *_ in known):
             name = f"{name}{len(known) + 1}"
-        known.append((name, read_call(path, f"The conditional edge {name!r} after {source!r}"), path_map))
+        call = read_call(path, f"The conditional edge {name!r} after {source!r}")
+        known.append((name, call, path_map, self._schema_of(path, None)))
         return self
 
     def set_entry_point(self, key: str) -> StateGraph:

@@ -22,7 +22,7 @@ def check_graph(graph: StateGraph) -> None:
         _check_join(graph, sources, target)
     for source, branches in graph.branches.items():
         _check_source(graph, source, f"add_conditional_edges({source!r}, …)")
-        for name, _, path_map in branches:
+        for name, _, path_map, _ in branches:
             for target in (path_map or {}).values():
                 _check_target(graph, target, f"add_conditional_edges({source!r}, {name}, …)")
     if not any(source == START for source, _ in graph.edges) and START not in graph.branches:

@@ -30,6 +30,8 @@ class CheckpointRow(NamedTuple):
     created_at: int = 0
     ns: str = ""
     """The graph that it belongs to: "" for the thread's own, else the place of a graph inside it."""
+    base: bytes | None = None
+    """The body of the checkpoint that holds the rest of its small values, if another one does."""
 
 
 class JournalRow(NamedTuple):

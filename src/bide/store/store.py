@@ -14,7 +14,7 @@ from bide.store.borrowed import BorrowedConnection
 from bide.store.database import Transaction
 from bide.store.items import ItemStore
 from bide.store.migrate import migrate
-from bide.store.reads import LoggedAt, read_history, read_inside, read_thread, read_waits
+from bide.store.reads import LoggedAt, Whole, read_history, read_inside, read_thread, read_waits
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -240,9 +240,7 @@ class Store:
         """Whether a run is leased to this very object, which does not drive it: its end could not be written."""
         return run.worker_id == self._worker.worker_id and run.run_id not in self._driven
 
-    def load_inside(
-        self, thread_id: str, ns: str, seq: int | None, logged_at: LoggedAt
-    ) -> tuple[int, CheckpointRow | None, Mapping[str, bytes], CheckpointRow | None, Mapping[str, bytes]]:
+    def load_inside(self, thread_id: str, ns: str, seq: int | None, logged_at: LoggedAt) -> tuple[int, Whole, Whole]:
         """Read a graph inside a task: its newest checkpoint, and the one at `seq`; see `read_inside`."""
         return self.database.read(lambda tx: read_inside(tx, thread_id, ns, seq, logged_at))
 
