@@ -20,13 +20,16 @@ class AsyncInbox(Inbox):
     woken before the reader has caught up.
     """
 
-    def __init__(self, stopped: Event, *, is_live: bool) -> None:
+    def __init__(self, stopped: Event, *, is_live: bool, outer: AsyncInbox | None = None) -> None:
         super().__init__(stopped, is_live=is_live)
         self._arrived = asyncio.Event()
         self._taken = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._is_live = is_live
         self._excess = 0
+        is_near = outer is not None and outer._loop is self._loop
+        self._front: AsyncInbox = outer._front if outer is not None and is_near else self
+        """Where the events of these tasks go: those of a graph inside a task go to the reader of the whole stream."""
 
     def put(self, item: Any) -> None:
         """Hand over an outcome, on the loop."""
@@ -35,13 +38,21 @@ class AsyncInbox(Inbox):
 
     def tell(self, event: Emit) -> None:
         """Hand over an event, from the loop or from a thread."""
+        if self._stopped.is_set():
+            return
         if self._is_on_loop():
             if self._room is not None and not self._room.acquire(blocking=False):
                 self._excess += 1
             self.put(event)
         else:
             super().tell(event)
+            self._wake()
+
+    def _wake(self) -> None:
+        try:
             self._loop.call_soon_threadsafe(self._arrived.set)
+        except RuntimeError:
+            return  # the loop is closed: whoever read has gone away
 
     def _is_on_loop(self) -> bool:
         try:
@@ -67,7 +78,7 @@ class AsyncInbox(Inbox):
 
     def throttled(self, work: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
         """Let work on the loop wait at an `await` while it has written more than there is room for."""
-        return self._throttle(work) if self._is_live else work
+        return self._front._throttle(work) if self._is_live else work
 
     async def _throttle(self, work: Coroutine[Any, Any, T]) -> T:
         result: T = await _Throttled(self, work)

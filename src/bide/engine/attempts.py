@@ -68,7 +68,7 @@ def cared_for(
     spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, returns: Returns = UPDATE
 ) -> Generator[Any, Any, Any]:
     """Run a node as its policies say; return what it returned, or what its handler did."""
-    key = _cache_key(node, context, given, returns)
+    key = None if _has_begun(node, context) else _cache_key(node, context, given, returns)
     place = f"{spec.name}/{node.name}"
     if key is not None:
         kept = yield Write(_cache(context).get, (place, key))

@@ -37,7 +37,7 @@ def edit(spec: GraphSpec, changes: Sequence[Change], seq: int | None) -> Editing
         raise InvalidUpdateError("Several updates in one step must each say as_node=….")
     as_node = changes[0].as_node
     if as_node is None and loaded.checkpoint is not None:
-        checkpoint, changed = yield from _beside(spec, loaded, loaded.checkpoint, _writes(spec, changes[0].values))
+        checkpoint, changed = yield from _beside(spec, loaded, loaded.checkpoint, read_writes(spec, changes[0].values))
         forget = loaded.checkpoint.seq != loaded.head
     else:
         checkpoint, changed = yield from _as_nodes(spec, loaded, changes)
@@ -57,7 +57,7 @@ def fork(
     old = loaded.checkpoint
     if old is None:
         raise UnknownThreadError(f"There is no thread {loaded.thread_id!r} to fork.")
-    writes = _writes(spec, values)
+    writes = read_writes(spec, values)
     checkpoint, changed = fork_checkpoint(spec, loaded, old, writes)
     asked = [wait.question for wait in read_asked()] if answers is not None else []
     given = answers_at(old, asked, answers) if answers is not None else []
@@ -83,7 +83,8 @@ def moved_question(question: Question, old: Checkpoint, new: Checkpoint, uid: st
     return question._replace(id=question_id(uid, task_id, question.key), task_id=task_id)
 
 
-def _writes(spec: GraphSpec, values: Any) -> list[Write]:
+def read_writes(spec: GraphSpec, values: Any) -> list[Write]:
+    """Read an edit: the keys of the state, and nothing else."""
     if values is None:
         return []
     pairs = spec.read_update(values)
@@ -118,7 +119,7 @@ def _as_nodes(
         if name not in spec.nodes and name not in (START, END):
             known = ", ".join(map(repr, spec.nodes))
             raise InvalidUpdateError(f"update_state(as_node={name!r}): there is no such node. Known nodes: {known}.")
-    writes = [_writes(spec, change.values) for change in changes]
+    writes = [read_writes(spec, change.values) for change in changes]
     base = loaded.checkpoint or Checkpoint(0, None, -1, "", spec.initial(), (), ())
     before = base._replace(seq=loaded.head)
     if END in nodes:
@@ -154,4 +155,4 @@ def _keeps_plan(loaded: Loaded, checkpoint: Checkpoint) -> bool:
     return old.next == checkpoint.next and all(wait.question.is_static for wait in loaded.waits)
 
 
-__all__ = ["Change", "Editing", "edit", "fork"]
+__all__ = ["Change", "Editing", "edit", "fork", "read_writes"]

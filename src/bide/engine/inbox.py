@@ -29,12 +29,12 @@ class Inbox:
         self._items.put(item)
 
     def tell(self, event: Emit) -> None:
-        """Hand over an event; wait while too many lie unread, unless nobody will read them."""
+        """Hand over an event; wait while too many lie unread. When nobody will read it, it is dropped at once."""
         assert self._room is not None, "only live streams are told events"
-        while not self._room.acquire(timeout=0.1):
-            if self._stopped.is_set():
+        while not self._stopped.is_set():
+            if self._room.acquire(timeout=0.1):
+                self._items.put(event)
                 return
-        self._items.put(event)
 
     def get(self, *, block: bool, timeout: float | None) -> Any:
         """Take the next thing; raise `queue.Empty` when there is none in time."""

@@ -104,7 +104,8 @@ def _start(spec: GraphSpec, request: Request, site: Site, loaded: Loaded) -> Ope
     checkpoint = checkpoint._replace(parent=None if base is None else base.seq)
     # A graph that is not saved starts again at every replay; what its tasks asked and made is known all the same.
     waits, steps = loaded.waits, loaded.steps
-    return Opening(None, checkpoint, {}, steps, waits, is_fresh=not (waits or steps)), changed
+    is_replay = bool(waits or steps)
+    return Opening(None, checkpoint, {}, steps, waits, is_fresh=not is_replay, is_replay=is_replay), changed
 
 
 def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
@@ -143,7 +144,10 @@ class _Inside(Walk):
             self.carried.append((yield Prepare(after, changed)))
             return
         carried, self.carried = tuple(self.carried), []
-        yield Commit(after, changed, RunStatus.RUNNING, tuple(outcomes), is_over=True, carried=carried)
+        # What is known of later steps must not be retired with this one.
+        is_over = self.known is None
+        done = tuple(outcomes) if is_over else ()
+        yield Commit(after, changed, RunStatus.RUNNING, done, is_over=is_over, carried=carried)
 
     def save_pause(
         self,

@@ -79,6 +79,8 @@ class Opening(NamedTuple):
     waits: tuple[Wait, ...]
     is_fresh: bool = True
     """Whether no task of the present step can have run before."""
+    is_replay: bool = False
+    """Whether what is known is of later steps: the graph starts again, and goes through them once more."""
 
 
 NOTHING = Loaded(None, 0, None, None, {}, {}, {}, ())

@@ -270,6 +270,8 @@ class Edit(NamedTuple):
     forget: bool
     answered: tuple[tuple[Question, Any], ...] = ()
     """Questions of the new step that have their answers already."""
+    inner: tuple[Any, ...] = ()
+    """Checkpoints of graphs inside the new step's tasks, prepared before."""
 
 
 class Start(NamedTuple):

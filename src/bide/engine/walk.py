@@ -46,6 +46,7 @@ class Walk:
         "checkpoint",
         "is_fresh",
         "is_settled",
+        "known",
         "left",
         "request",
         "results",
@@ -71,6 +72,10 @@ class Walk:
         self.steps = opening.steps
         self.waits = opening.waits
         self.is_fresh = opening.is_fresh
+        self.known = (opening.waits, opening.steps) if opening.is_replay else None
+        """What is known of all steps, when the graph goes through them once more."""
+        if self.known is not None:
+            self._recall()
         self.unsaved: list[Outcome] = []
         self.untold: list[Emit] = []
         self.carried: list[Any] = []
@@ -268,12 +273,23 @@ class Walk:
         self.checkpoint, self.results, self.steps, self.waits = after, {}, {}, ()
         self.is_fresh = True
         self.unsaved = []
+        if self.known is not None:
+            self._recall()
         yield from self._tell()
         if SAVED in self.wants:
             yield Emit(SAVED, after)
         if VALUES in self.wants and changed:
             yield Emit(VALUES, after)
         return held
+
+    def _recall(self) -> None:
+        """Find what is known of the tasks of this step from a time when the graph has come here before."""
+        assert self.known is not None
+        waits, steps = self.known
+        prefix, here = self.checkpoint.prefix, {task.id for task in self.checkpoint.tasks}
+        self.waits = tuple(wait for wait in waits if branch_of(prefix, wait.question.task_id) in here)
+        self.steps = {id_: made for id_, made in steps.items() if branch_of(prefix, id_) in here}
+        self.is_fresh = False
 
     def _fail_unstorable(self, outcomes: list[Outcome], problem: CodecError) -> Saving:
         """Blame those whose results cannot be stored, and keep the others', so that they need not run again."""

@@ -7,6 +7,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from bide.errors import InvalidUpdateError
+from bide.graph.door import merged_config
 
 if TYPE_CHECKING:
     from bide.graph.compiled import CompiledGraph
@@ -33,7 +34,7 @@ def batch(
                 raise
             return error
 
-    with ThreadPoolExecutor(_most(configs), thread_name_prefix="bide-batch") as pool:
+    with ThreadPoolExecutor(_most(graph, configs), thread_name_prefix="bide-batch") as pool:
         pairs = zip(inputs, configs, strict=True)
         futures = [pool.submit(copy_context().run, call, given, own) for given, own in pairs]
         try:
@@ -47,17 +48,31 @@ async def abatch(
     graph: CompiledGraph, inputs: Sequence[Any], config: Any, *, return_exceptions: bool = False, **options: Any
 ) -> list[Any]:
     """Invoke a graph for each input, on the event loop."""
-    from asyncio import Semaphore, gather  # a fifth of `import bide`, which sync callers need not spend
+    from asyncio import Semaphore, ensure_future, gather, wait  # a fifth of `import bide`, which sync callers spare
 
     configs = _configs(inputs, config)
-    gate = Semaphore(_most(configs))
+    if not inputs:
+        return []
+    gate = Semaphore(_most(graph, configs))
 
     async def call(given: Any, own: Any) -> Any:
         async with gate:
-            return await graph.ainvoke(given, own, **options)
+            try:
+                return await graph.ainvoke(given, own, **options)
+            except Exception as error:
+                if not return_exceptions:
+                    raise
+                return error
 
-    pairs = zip(inputs, configs, strict=True)
-    return await gather(*(call(given, own) for given, own in pairs), return_exceptions=return_exceptions)
+    calls = [ensure_future(call(given, own)) for given, own in zip(inputs, configs, strict=True)]
+    try:
+        return await gather(*calls)
+    except BaseException:
+        # Nobody would hear of the others: they stop where they can be gone on with, before the error is told.
+        for unfinished in calls:
+            unfinished.cancel()
+        await wait(calls)
+        raise
 
 
 def _configs(inputs: Sequence[Any], config: Any) -> list[Any]:
@@ -70,6 +85,7 @@ def _configs(inputs: Sequence[Any], config: Any) -> list[Any]:
     return list(config)
 
 
-def _most(configs: Sequence[Any]) -> int:
-    given = [own["max_concurrency"] for own in configs if own and own.get("max_concurrency")]
+def _most(graph: CompiledGraph, configs: Sequence[Any]) -> int:
+    merged = (merged_config(graph.bound, own) or {} for own in configs)
+    given = [own["max_concurrency"] for own in merged if own.get("max_concurrency")]
     return min(given) if given else MOST_AT_ONCE

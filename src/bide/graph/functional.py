@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from bide.codec import Codec, Registry
+from bide.codec.annotations import types_in
+from bide.codec.chat import is_known_message_class
+from bide.codec.registry import shape_of
 from bide.engine.care import CachePolicy, RetryPolicy
 from bide.engine.channels import LastValue, Pointers, lend
 from bide.engine.children import Child, start_child
 from bide.engine.spec import FRAMES, PREVIOUS, Call, GraphSpec, NodeSpec
-from bide.errors import GraphError
+from bide.errors import CodecError, GraphError
 from bide.graph.calls import injected_of, name_of, read_call, types_of
 from bide.graph.compiled import Build, CompiledGraph
 from bide.graph.options import CompileOptions, NodeOptions, check_compile_options, check_node_options
@@ -34,10 +38,12 @@ class Task(Generic[P, T]):
         check_node_options(name, options)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise GraphError(f"Task {name!r} is a generator. A task returns one value; return a list of them.")
-        if "|" in name or ":" in name or "#" in name:
-            raise GraphError(f"{name!r} cannot be the name of a task: '|', ':' and '#' mark the path of a task.")
+        _check_name(name, "a task")
         functools.update_wrapper(self, function)
-        call = Call(function, inspect.iscoroutinefunction(function), False, *injected_of(function))
+        injected, _, parameters = injected_of(function)
+        injected = tuple((parameter, what) for parameter, what in injected if _is_ours(function, parameter, what))
+        _let_be_stored(function)
+        call = Call(function, _is_async(function), False, injected, parameters=parameters)
         self.name = name
         self.node = NodeSpec(name, call, _nothing_to_read, care=care_of(options, {}))
 
@@ -98,6 +104,8 @@ class entrypoint:
         **options: Unpack[CompileOptions],
     ) -> None:
         check_compile_options(options)
+        if callable(checkpointer):
+            raise GraphError("@entrypoint takes its options first: write @entrypoint() above the function.")
         self.checkpointer = checkpointer
         self.policies: NodeOptions = {
             "retry_policy": retry_policy,
@@ -118,6 +126,7 @@ class entrypoint:
         """Return the function as a graph of one node."""
         name = self.options.get("name") or name_of(function) or "entrypoint"
         check_node_options(name, self.policies)
+        _check_name(name, "an entrypoint")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise GraphError(f"{name!r} is a generator. An entrypoint returns one value; write to the stream instead.")
         call = read_call(function, f"Entrypoint {name!r}")
@@ -129,11 +138,46 @@ class entrypoint:
         return graph
 
 
+def _check_name(name: str, what: str) -> None:
+    if not name or any(mark in name for mark in "|:#"):
+        raise GraphError(f"{name!r} cannot be the name of {what}: '|', ':' and '#' mark the path of a task.")
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _is_ours(function: Callable[..., Any], parameter: str, what: str) -> bool:
+    """Whether the engine fills a parameter of a task: not one with a value of its own that only has such a name."""
+    default = inspect.signature(function).parameters[parameter].default
+    return what in _FOR_TASKS and (default is None or default is inspect.Parameter.empty)
+
+
+_FOR_TASKS = frozenset({"config", "runtime", "store", "writer", "previous"})
+
+
+_TASK_TYPES = Registry()
+"""What tasks take and return: whoever calls a task, in whatever entrypoint, cannot name its types beforehand."""
+
+
+def _let_be_stored(function: Callable[..., Any]) -> None:
+    for cls in _types_of(function):
+        # A class inside a function may have been there before, under this name; the first one keeps it.
+        with suppress(CodecError):
+            _TASK_TYPES.add(cls, f"{cls.__module__}.{cls.__qualname__}")
+
+
+def _types_of(function: Callable[..., Any]) -> Iterator[type]:
+    for annotation in types_of(function):
+        yield from (cls for cls in types_in(annotation) if not is_known_message_class(cls) and shape_of(cls))
+
+
 def _spec(name: str, call: Call, function: Callable[..., Any], policies: NodeOptions) -> GraphSpec:
     node = NodeSpec(name, call, _read_input, care=care_of(policies, {}))
-    types = Registry()
-    for annotation in types_of(function):
-        types.add_types_in(annotation)
+    types = Registry(_TASK_TYPES)
+    for cls in _types_of(function):
+        # By its own name, even if a task has brought it: what is stored must not depend on which was first.
+        types.add(cls, cls.__name__)
     plain = LastValue()
     return GraphSpec(
         name=name,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from bide.engine.nested import lasting_path
 from bide.engine.opening import NOTHING
-from bide.engine.spec import GraphSpec
+from bide.engine.spec import GraphSpec, Subgraph
 from bide.engine.values import (
     Begin,
     Begun,
@@ -125,6 +126,11 @@ class Recorder:
         """Return what saves a graph inside a task of this one."""
         return Recorder(self.hold, spec, None, self.metadata, ns=ns, prefix=prefix, outer=self)
 
+    def inside_task(self, sub: Subgraph, task_id: str) -> Recorder:
+        """Return what reads the graph that a task of this one is."""
+        ns = f"@{lasting_path(task_id)}" if sub.keeps is True else task_id
+        return self.inside(sub.spec, ns, f"{task_id}|")
+
     def abandon(self, reason: BaseException) -> None:
         """Let go of a run that its caller has dropped: finished steps and recorded results stay."""
         if self.outer is not None:
@@ -220,6 +226,7 @@ class Recorder:
                 (self.pages.wait_row(question), self.codec.encode(answer, f"answer to {question.value!r}"))
                 for question, answer in edit.answered
             ),
+            inner=edit.inner,
         )
         self.hold.uid = self.store.edit(taking, self.pages.checkpoint_row(edit.checkpoint, edit.changed))
         return self.uid

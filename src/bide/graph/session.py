@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,6 +73,7 @@ def open_session(
 ) -> Session:
     """Read the caller's words and make a session of them. Nothing is read or written yet."""
     check_options(options)
+    config = _at_the_root(graph, given, config)
     read = read_config(merged_config(graph.bound, config))
     reference = read_reference(options.get("checkpoint") or read.checkpoint_id)
     thread_id = read.thread_id
@@ -107,6 +108,22 @@ def open_session(
         raises=options.get("raise_on_interrupt", False),
         version=options.get("version", "v1"),
     )
+
+
+def _at_the_root(graph: CompiledGraph, given: Any, config: Config | None) -> Config | None:
+    """Let a call at a checkpoint of a graph inside begin a branch there, and go on with the thread as a whole."""
+    inner = (config or {}).get("configurable") if isinstance(config, Mapping) else None
+    if not isinstance(inner, Mapping) or not inner.get("checkpoint_ns"):
+        return config
+    if given is not None and not (isinstance(given, Command) and given.resume is not UNSET):
+        raise InvalidUpdateError(
+            "New input goes to the thread's own graph: leave checkpoint_ns out of the config. With it, invoke(None) "
+            "goes on from a checkpoint of a graph inside."
+        )
+    if given is None and inner.get("checkpoint_id") is not None and not graph.stands_at(config or {}):
+        graph.fork(config or {})
+    rest = {key: value for key, value in inner.items() if key not in ("checkpoint_ns", "checkpoint_id")}
+    return {**(config or {}), "configurable": rest}
 
 
 def config_of(recorder: Recorder | None, seq: int, ns: str = "") -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _with_inner_state(task: TaskSnapshot, recorder: Recorder, spec: GraphSpec, *
     if not subgraphs:
         config = {"thread_id": recorder.thread_id, "checkpoint_ns": shown_ns(ns)}
         return task._replace(state={"configurable": config})
-    inner = recorder.inside(sub.spec, ns, f"{task.id}|")
+    inner = recorder.inside_task(sub, task.id)
     loaded = inner.look_inside(None)
     if loaded.checkpoint is None:
         return task

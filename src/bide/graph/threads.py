@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from bide.clock import Clock
 from bide.engine.context import RunContext, Surroundings
 from bide.engine.drive import Crew, run
-from bide.engine.edit import Change, edit, fork
+from bide.engine.edit import Change, edit, fork, read_writes
 from bide.engine.opening import Request
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Load, Loaded
-from bide.errors import GraphError, UnknownCheckpointError, UnknownThreadError
+from bide.errors import BideError, GraphError, UnknownCheckpointError, UnknownThreadError
 from bide.graph.door import Config, merged_config, read_config, read_ns, read_reference, shown_config
 from bide.graph.drawing import Inner, Marks, marks_of, picture_of
+from bide.graph.inner_forks import fork_inside
 from bide.graph.recorder import Hold, Recorder
+from bide.graph.replay_check import ReplayReport, check_step
 from bide.graph.session import NO_STORE, Build
 from bide.graph.snapshot import empty_snapshot, live_snapshot, past_snapshot, with_inner_states
 from bide.picture import Picture
@@ -141,6 +143,42 @@ class Threads:
                 yield from (origin.node for origin in checkpoint.origins)
                 wanted = checkpoint.parent if checkpoint.parent is not None else -1
 
+    # ── Changed code ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def replay_check(self, thread_ids: Iterable[str] | None = None) -> list[ReplayReport]:
+        """Replay every paused node against its journal with the code as it is now, and say which threads would break.
+
+        Without `thread_ids`, all threads of this graph that wait. Steps are not made and nothing is written; code of a
+        node outside `step()` does run.
+        """
+        store = self._stored()
+        chosen = store.waiting_threads(self.spec.name) if thread_ids is None else [str(id_) for id_ in thread_ids]
+        return [report for thread_id in chosen for report in self._replayed(thread_id)]
+
+    async def areplay_check(self, thread_ids: Iterable[str] | None = None) -> list[ReplayReport]:
+        """Do what `replay_check` does, with asyncio."""
+        return await _in_thread(lambda: self.replay_check(thread_ids))
+
+    def _replayed(self, thread_id: str) -> Iterator[ReplayReport]:
+        config = {"configurable": {"thread_id": thread_id}}
+        place = self._place(config)
+        around = Surroundings(config=config, clock=self.clock, items=getattr(self, "items", None))
+        try:
+            loaded = place.root.perform(Load(None))
+            yield from self._replayed_at(place.root, self.spec, loaded, around)
+        except BideError as problem:
+            yield ReplayReport(thread_id, "", "", True, f"{type(problem).__name__}: {problem}")
+
+    def _replayed_at(
+        self, recorder: Recorder, spec: GraphSpec, loaded: Loaded, around: Surroundings
+    ) -> Iterator[ReplayReport]:
+        yield from check_step(spec, loaded, around)
+        for task in () if loaded.checkpoint is None else loaded.checkpoint.tasks:
+            node = spec.nodes.get(task.node)
+            if node is not None and node.subgraph is not None and node.subgraph.keeps is not False:
+                inner = recorder.inside_task(node.subgraph, task.id)
+                yield from self._replayed_at(inner, node.subgraph.spec, inner.look_inside(None), around)
+
     # ── Editing ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def update_state(
@@ -189,6 +227,10 @@ class Threads:
         History stays as it is.
         """
         place = self._place(config)
+        if place.root is not place.recorder and answers is None and place.seq is not None:
+            writes = read_writes(place.spec, values)
+            recorder = fork_inside(place.root, place.recorder.ns, place.seq, writes)
+            return shown_config(recorder.thread_id, recorder.uid, 1, recorder.ns)
         crew = Crew(place.spec, self._context(place, config), most=None, is_live=False)
         story = fork(place.spec, values, answers, place.seq, lambda: place.recorder.asked())
         for item in run(story, crew, place.recorder):
@@ -201,10 +243,25 @@ class Threads:
 
     def _edits(self, config: Config, step: Sequence[StateUpdate]) -> tuple[Place, Any]:
         place = self._place(config)
+        if place.root is not place.recorder and place.seq is not None and not self._is_live(place):
+            # The graph inside has ended, or its branch was left: the edit begins another one.
+            recorder = fork_inside(place.root, place.recorder.ns, place.seq, [])
+            place = place._replace(recorder=recorder, seq=None)
         if place.root is not place.recorder:
             place.root.perform(Load(None))
         changes = [Change(update.values, update.as_node) for update in step]
         return place, edit(place.spec, changes, place.seq)
+
+    def stands_at(self, config: Config) -> bool:
+        """Whether a config points at where the thread stands right now."""
+        return self._is_live(self._place(config))
+
+    def _is_live(self, place: Place) -> bool:
+        """Whether the graph inside stands at this checkpoint, in the step that its thread is in."""
+        head = place.root.perform(Load(None)).checkpoint
+        live = head is not None and any(place.recorder.ns.split("|")[0] == task.id for task in head.tasks)
+        loaded = place.recorder.look_inside(None) if live else None
+        return loaded is not None and loaded.checkpoint is not None and loaded.checkpoint.seq == place.seq
 
     # ── How it is done ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -135,6 +135,8 @@ class Taking(NamedTuple):
     events: tuple[EventRow, ...]
     answered: tuple[tuple[WaitRow, bytes], ...] = ()
     """Questions that are asked and answered at once: those of a fork."""
+    inner: tuple[CheckpointRow, ...] = ()
+    """Checkpoints of graphs inside the tasks of a fork."""
     prefix: str = ""
     """Whose step is forgotten: that of all tasks whose id begins so."""
 

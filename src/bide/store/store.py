@@ -221,6 +221,8 @@ class Store:
                 forget_step(tx, taking.thread_id, taking.prefix)
             edit_checkpoint(tx, taking.thread_id, checkpoint, taking.head, now)
             answer_asked(tx, taking, now)
+            for row in taking.inner:
+                edit_checkpoint(tx, taking.thread_id, row, 0, now)
             log_events(tx, taking.thread_id, None, checkpoint.seq, taking.events, now)
 
         self.database.write("edit", save)
@@ -268,6 +270,10 @@ class Store:
     def threads(self, *, most: int = 100) -> list[ThreadRow]:
         """List threads, newest first."""
         return [ThreadRow(*row) for row in self.database.read(lambda tx: tx.all("list_threads", {"most": most}))]
+
+    def waiting_threads(self, graph: str) -> list[str]:
+        """Name the threads of a graph that wait for something."""
+        return [str(row[0]) for row in self.database.read(lambda tx: tx.all("list_waiting", {"graph": graph}))]
 
     def thread_of(self, uid: str) -> str | None:
         """Find the thread that a checkpoint's id speaks of."""

@@ -255,6 +255,13 @@ LEFT JOIN runs r ON r.run_id = (
 ORDER BY t.created_at DESC, t.thread_id
 LIMIT :most
 
+-- name: list_waiting
+SELECT t.thread_id
+FROM threads t
+WHERE t.graph = :graph
+AND EXISTS (SELECT 1 FROM runs r WHERE r.thread_id = t.thread_id AND r.status = 'waiting')
+ORDER BY t.created_at, t.thread_id
+
 -- ── Deleting a thread: all of it, or nothing ───────────────────────────────────────────────────────────────────────
 
 -- name: delete_thread
