@@ -29,6 +29,8 @@ class Settings:
     """How many bytes a raw commit writes."""
     module: str
     """Which module to import."""
+    width: int
+    """How many tasks a fan-out has."""
 
     def amount(self, full: int, quick: int) -> int:
         """Return how often to do something."""
@@ -52,6 +54,7 @@ def settings() -> Settings:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row-bytes", type=int, default=1024)
     parser.add_argument("--module", default="")
+    parser.add_argument("--width", type=int, default=100)
     return Settings(**vars(parser.parse_args()))
 
 

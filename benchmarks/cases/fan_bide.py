@@ -1,9 +1,9 @@
-"""One hundred tasks in one step on Bide, in memory or on a SQLite file; finished tasks are saved as they come."""
+"""Many tasks in one step on Bide, in memory or on a SQLite file; finished tasks are saved as they come."""
 
 from __future__ import annotations
 
 from case import report, settings, timing, took
-from fan import REPEATS, WIDTH, graph_of
+from fan import REPEATS, graph_of
 
 from bide import END, START, MemorySaver, Send, StateGraph, Store
 
@@ -11,11 +11,11 @@ from bide import END, START, MemorySaver, Send, StateGraph, Store
 def main() -> None:
     asked = settings()
     with MemorySaver() if asked.store == "memory" else Store.open(f"sqlite:///{asked.database}") as store:
-        graph = graph_of(StateGraph, START, END, Send).compile(checkpointer=store)
+        graph = graph_of(StateGraph, START, END, Send, asked.width).compile(checkpointer=store)
 
         def run(number: int) -> None:
             done = graph.invoke({"done": []}, {"configurable": {"thread_id": f"fan-{number}"}})
-            assert done["done"] == list(range(WIDTH)), done
+            assert done["done"] == list(range(asked.width)), done
 
         samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
     report(**timing("fan", "ms", samples))

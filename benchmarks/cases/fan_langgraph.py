@@ -1,11 +1,11 @@
-"""One hundred tasks in one step on LangGraph, in memory or on a SQLite file."""
+"""Many tasks in one step on LangGraph, in memory or on a SQLite file."""
 
 from __future__ import annotations
 
 import sqlite3
 
 from case import report, settings, timing, took
-from fan import REPEATS, WIDTH, graph_of
+from fan import REPEATS, graph_of
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
@@ -21,11 +21,11 @@ def main() -> None:
         saver = SqliteSaver(connection)
         saver.setup()
         connection.execute("PRAGMA synchronous = FULL")
-    graph = graph_of(StateGraph, START, END, Send).compile(checkpointer=saver)
+    graph = graph_of(StateGraph, START, END, Send, asked.width).compile(checkpointer=saver)
 
     def run(number: int) -> None:
         done = graph.invoke({"done": []}, {"configurable": {"thread_id": f"fan-{number}"}}, durability="sync")
-        assert done["done"] == list(range(WIDTH)), done
+        assert done["done"] == list(range(asked.width)), done
 
     samples = [took(lambda number=number: run(number)) for number in range(asked.amount(REPEATS, 1))]
     report(**timing("fan", "ms", samples))

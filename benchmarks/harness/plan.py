@@ -142,6 +142,62 @@ FAN = Group(
     ),
 )
 
+FAN_WIDE = Group(
+    "wide",
+    (
+        Subject("Bide, MemorySaver", "fan_bide.py", ("--store", "memory", "--width", "1000")),
+        Subject(
+            "LangGraph, InMemorySaver", "fan_langgraph.py", ("--store", "memory", "--width", "1000"), is_rival=True
+        ),
+        Subject("Bide, SQLite", "fan_bide.py", ("--store", "sqlite", "--width", "1000")),
+        Subject("LangGraph, SqliteSaver", "fan_langgraph.py", ("--store", "sqlite", "--width", "1000"), is_rival=True),
+    ),
+    (
+        Line("1,000 tasks in memory", "fan", "Bide, MemorySaver", "LangGraph, InMemorySaver", (part(10),)),
+        Line("1,000 tasks on SQLite", "fan", "Bide, SQLite", "LangGraph, SqliteSaver", (part(10),)),
+    ),
+    is_long=True,
+)
+
+NEST = Group(
+    "nest",
+    (
+        Subject("Bide, MemorySaver", "nest_bide.py", ("--store", "memory")),
+        Subject("LangGraph, InMemorySaver", "nest_langgraph.py", ("--store", "memory"), is_rival=True),
+        Subject("Bide, SQLite", "nest_bide.py", ("--store", "sqlite")),
+        Subject("LangGraph, SqliteSaver", "nest_langgraph.py", ("--store", "sqlite"), is_rival=True),
+    ),
+    (
+        Line("a visit of a subgraph in memory", "visit", "Bide, MemorySaver", "LangGraph, InMemorySaver", (part(10),)),
+        Line("a visit of a subgraph on SQLite", "visit", "Bide, SQLite", "LangGraph, SqliteSaver", (part(2),)),
+    ),
+    is_long=True,
+)
+
+SLOPE = Group(
+    "slope",
+    (
+        Subject("Bide, MemorySaver", "slope_bide.py"),
+        Subject("LangGraph, InMemorySaver", "slope_langgraph.py", is_rival=True),
+    ),
+    (
+        Line(
+            "a step beside 1,000 other keys, against 10",
+            "keys",
+            "Bide, MemorySaver",
+            "LangGraph, InMemorySaver",
+            (at_most(1.5, "×"),),
+        ),
+        Line(
+            "a step after 4,000 others, against the first",
+            "history",
+            "Bide, MemorySaver",
+            "LangGraph, InMemorySaver",
+            (at_most(1.2, "×"),),
+        ),
+    ),
+)
+
 PAUSED = Group(
     "paused",
     (
@@ -187,5 +243,5 @@ CHAT = Group(
 )
 
 GROUPS: Mapping[str, Group] = {
-    group.name: group for group in (ENGINE, MEMORY, SQLITE, IMPORT, PAUSE, FAN, PAUSED, CHAT)
+    group.name: group for group in (ENGINE, MEMORY, SQLITE, IMPORT, PAUSE, FAN, FAN_WIDE, NEST, SLOPE, PAUSED, CHAT)
 }
