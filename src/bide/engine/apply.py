@@ -48,6 +48,7 @@ def next_checkpoint(
         None,
         before.ns,
         before.prefix,
+        before.is_migrated,
     )
     return after, changed
 

@@ -18,6 +18,7 @@ from bide.engine.spec import GraphSpec, NodeSpec
 from bide.engine.values import JournalEntry
 from bide.errors import (
     GraphDrained,
+    GraphError,
     InterruptSwallowedError,
     LeaseLostError,
     NodeFailure,
@@ -69,7 +70,7 @@ def cared_for(
 ) -> Generator[Any, Any, Any]:
     """Run a node as its policies say; return what it returned, or what its handler did."""
     key = None if _has_begun(node, context) else _cache_key(node, context, given, returns)
-    place = f"{spec.name}/{node.name}"
+    place = cache_place(spec, node)
     if key is not None:
         kept = yield Write(_cache(context).get, (place, key))
         if kept is not None:
@@ -82,6 +83,15 @@ def cared_for(
         body = spec.codec.encode(packed, f"result of {node.name!r}")
         yield Write(_cache(context).put, (place, key, body, node.care.cache.ttl))
     return read
+
+
+def cache_place(spec: GraphSpec, node: NodeSpec) -> str:
+    """Name where the results of a node are kept: another function under the same name has results of its own."""
+    function: Any = node.call.function
+    who = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    if node.subgraph is not None:
+        who = f"{node.subgraph.spec.name}.{node.subgraph.spec.fingerprint}"
+    return f"{spec.name}/{node.name}/{who}"
 
 
 def _has_begun(node: NodeSpec, context: TaskContext) -> bool:
@@ -156,7 +166,7 @@ def _attempts(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any,
                     error.add_note(f"It was attempt {attempt} of {most}.")
                 raise
         context.begin_again()
-        # What graphs inside had to hand on belongs to the attempt that failed; the next one begins where they are saved.
+        # What graphs inside had to hand on belongs to the attempt that failed; the next begins where they are saved.
         context.carried, context.inner = [], ()
         attempt += 1
 
@@ -172,6 +182,11 @@ def _next_attempt(context: TaskContext) -> tuple[int, int | None]:
 
 def _attempt(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, returns: Returns) -> Reading:
     if node.subgraph is not None:
+        if context.task.timeout is not None:
+            raise GraphError(
+                f"Send({node.name!r}, timeout=…): the node is a graph, which cannot be given up half way. Give "
+                f"timeouts to the nodes inside it."
+            )
         return (yield from _inside(spec, node, context, given))
     limits = node.care.limits if context.task.timeout is None else read_limits(context.task.timeout)
     result = yield action(node.call, given, context, limits)

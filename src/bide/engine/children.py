@@ -65,6 +65,7 @@ class Handle(Future[Any]):
         self.asks: tuple[Question, ...] = ()
         self.carried: list[Any] = []
         self.was_heard = False
+        self.taken_back: list[Any] = []
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result; an error of the task is raised here."""
@@ -96,6 +97,11 @@ class Handle(Future[Any]):
         loop = running_loop()
         super().add_done_callback(fn if loop is None else partial(_call_on_loop, loop, copy_context(), fn))
 
+    def remove_done_callback(self, fn: Callable[[Future[Any]], object]) -> int:
+        """Take a callback back that was added on the event loop, as asyncio's futures let one do."""
+        self.taken_back.append(fn)
+        return 1
+
     @property
     def unheard(self) -> BaseException | None:
         """The error of a task that failed, and whose result nobody asked for."""
@@ -108,11 +114,12 @@ class Handle(Future[Any]):
 
     async def settled(self) -> None:
         """Do what `wait` does, on the event loop."""
-        from asyncio import wait, wrap_future
+        from asyncio import get_running_loop
 
-        ended = wrap_future(self)
-        await wait([ended])
-        ended.exception()  # else the loop would complain that nobody looked
+        ended = get_running_loop().create_future()
+        # To wrap it would be to ask for its result, and its failure would then count as heard.
+        self.add_done_callback(lambda _: None if ended.done() else ended.set_result(None))
+        await ended
 
 
 class Child(Handle):
@@ -127,7 +134,8 @@ class Child(Handle):
         self.arguments = call
         self.kin = Kin.around(parent)
         task = Task(f"{parent.task.id}:{key}", node.name)
-        waits = tuple(wait for wait in parent.assignment.waits if _is_below(wait.question.task_id, task.id))
+        below = (wait for wait in parent.assignment.waits if _is_below(wait.question.task_id, task.id))
+        waits = tuple(sorted(below, key=lambda wait: _in_order_of_calls(wait.question.task_id)))
         is_fresh = parent.assignment.is_fresh and parent.attempt == 1
         steps = self.kin.get(task.id, {})
         assignment = Assignment(task, parent.assignment.checkpoint, waits, steps, is_fresh=is_fresh, kin=self.kin)
@@ -272,7 +280,7 @@ class Child(Handle):
             # asyncio.TaskGroup wraps what its tasks raise, a pause among it; a failure beside it counts more.
             pauses, rest = error.split(Pause)
             error = rest or _first(pauses or error)
-        asks = (*context.asked, *context.inner)
+        asks = (*context.inner, *context.asked)
         if isinstance(error, Pause) and asks:
             return Outcome(context.task, asks=asks, carried=tuple(context.carried))
         if not isinstance(error, Exception):
@@ -321,7 +329,8 @@ def running_loop() -> Any:
 
 def _call_on_loop(loop: Any, context: Any, fn: Callable[[Future[Any]], object], ended: Future[Any]) -> None:
     try:
-        loop.call_soon_threadsafe(fn, ended, context=context)
+        if fn not in ended.taken_back:  # type: ignore[attr-defined]
+            loop.call_soon_threadsafe(fn, ended, context=context)
     except RuntimeError:
         return  # the loop is closed: whoever wanted to know has gone away
 
@@ -329,6 +338,11 @@ def _call_on_loop(loop: Any, context: Any, fn: Callable[[Future[Any]], object], 
 def _is_below(task_id: str, path: str) -> bool:
     """Whether a task is this one, or was started by it, or is part of a graph inside it."""
     return task_id.startswith(path) and task_id[len(path) : len(path) + 1] in ("", ":", "|")
+
+
+def _in_order_of_calls(task_id: str) -> list[int]:
+    """Return something to sort the tasks below one by, that knows that the tenth call comes after the second."""
+    return [int(element.partition("#")[2] or 0) for element in task_id.split(":")]
 
 
 def _first(group: BaseExceptionGroup[Any]) -> BaseException:

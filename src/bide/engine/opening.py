@@ -451,11 +451,13 @@ def check_fits(spec: GraphSpec, checkpoint: Checkpoint) -> None:
         raise GraphChanged(
             f"The thread stands before node {gone[0]!r}, which graph {spec.name!r} no longer has. "
             f"Known nodes: {', '.join(map(repr, spec.nodes))}. Bring the node back (an old name may point to new "
-            f"code), or move the thread on with update_state(config, None, as_node=…)."
+            f"code), rename it in a hook, compile(migrate=…), or move the thread on with update_state(config, None, "
+            f"as_node=…)."
         )
     lost = [key for key in checkpoint.values if key not in spec.channels and key not in checkpoint.extras]
     if lost:
         raise GraphChanged(
             f"The thread holds state key {lost[0]!r}, which graph {spec.name!r} no longer has. "
-            f"Known keys: {', '.join(sorted(spec.state_keys))}. Bring the key back, or begin a new thread."
+            f"Known keys: {', '.join(sorted(spec.state_keys))}. Bring the key back, rename or drop it in a hook, "
+            f"compile(migrate=…), or begin a new thread."
         )

@@ -270,6 +270,8 @@ class Walk:
                 yield from self.save_step(after, changed, outcomes, held)
             except CodecError as problem:
                 yield from self._fail_unstorable(outcomes, problem)
+        if after.is_migrated:
+            after = after._replace(is_migrated=False)  # it is written now, all of it
         self.checkpoint, self.results, self.steps, self.waits = after, {}, {}, ()
         self.is_fresh = True
         self.unsaved = []

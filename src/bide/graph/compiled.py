@@ -148,6 +148,33 @@ class CompiledGraph(Threads):
         """Do what `batch` does, with asyncio."""
         return await abatch(self, inputs, config, **options)
 
+    def clear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Forget the kept results of these nodes, or of all that have a cache policy."""
+        for name in self.spec.nodes if nodes is None else nodes:
+            if name not in self.spec.nodes:
+                raise GraphError(f"There is no node {name!r}. Known nodes: {', '.join(self.spec.nodes)}.")
+            if self.cache is not None:
+                self.cache.clear(f"{self.spec.name}/{name}")
+
+    async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
+        """Do what `clear_cache` does, with asyncio."""
+        from asyncio import to_thread  # a fifth of `import bide`, which sync callers need not spend
+
+        await to_thread(self.clear_cache, nodes)
+
+    def get_subgraphs(
+        self, *, namespace: str | None = None, recurse: bool = False
+    ) -> Iterator[tuple[str, CompiledGraph]]:
+        """Yield the graphs that are nodes of this one, with their names; `recurse` goes on inside them (`a|b`)."""
+        for node in () if self.builder is None else self.builder.nodes.values():
+            if isinstance(node.action, CompiledGraph):
+                if namespace in (None, node.name):
+                    yield node.name, node.action
+                below = None if namespace is None else namespace.removeprefix(f"{node.name}|")
+                if recurse and (namespace is None or below != namespace):
+                    for name, inner in node.action.get_subgraphs(namespace=below, recurse=True):
+                        yield f"{node.name}|{name}", inner
+
     # ── How it is done ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _drive(self, session: Session) -> Iterator[Emit | Ending]:

@@ -176,8 +176,9 @@ def _spec(name: str, call: Call, function: Callable[..., Any], policies: NodeOpt
     node = NodeSpec(name, call, _read_input, care=care_of(policies, {}))
     types = Registry(_TASK_TYPES)
     for cls in _types_of(function):
-        # By its own name, even if a task has brought it: what is stored must not depend on which was first.
-        types.add(cls, cls.__name__)
+        if Registry().of(cls) is None:
+            # By its own name, even if a task has brought it: what is stored must not depend on which came first.
+            types.add(cls, cls.__name__)
     plain = LastValue()
     return GraphSpec(
         name=name,

@@ -92,6 +92,7 @@ def migrated(spec: GraphSpec, migrate: Migrate, loaded: Loaded) -> Loaded:
             values={**spec.initial(), **thread.values},
             tasks=tuple(thread.renamed(task) for task in checkpoint.tasks),
             origins=tuple(thread.renamed(origin) for origin in checkpoint.origins),
+            extras=frozenset(key for key in thread.values if key in checkpoint.extras and key not in spec.state_keys),
             is_migrated=True,
         ),
         results={id_: thread.result(outcome) for id_, outcome in loaded.results.items()},

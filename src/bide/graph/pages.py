@@ -63,6 +63,8 @@ class Pages:
 
     def checkpoint_row(self, checkpoint: Checkpoint, changed: frozenset[str]) -> CheckpointRow:
         """Write a checkpoint as a row: small values in its body, large ones that changed beside it."""
+        if checkpoint.is_migrated:
+            changed = changed.union(checkpoint.values, self._small, self._logged)
         large = self._note_changes(checkpoint, changed | {DEFERRED} if self.spec.deferred else changed)
         base, small = self._small_since(checkpoint.seq)
         # The frame is ours and plain; the codec is for what users put into it.
