@@ -14,6 +14,8 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from re import findall
+from threading import Lock
 from typing import Any
 
 from bide.engine.actions import Write, settle_children
@@ -34,6 +36,7 @@ class Kin(dict[str, Mapping[str, JournalEntry]]):
     def __init__(self, read: Mapping[str, Mapping[str, JournalEntry]]) -> None:
         super().__init__(read)
         self.grown: dict[str, Mapping[str, JournalEntry]] = {}
+        self.lock = Lock()
 
     @classmethod
     def around(cls, parent: TaskContext) -> Kin:
@@ -133,6 +136,11 @@ class Child(Handle):
         self.digest = digest
         self.arguments = call
         self.kin = Kin.around(parent)
+        self.frames_key = f"@frames {key}"
+        """Where it is kept how graphs that go on between calls were left."""
+        self.attempt = parent.attempt
+        self.work: Any = None
+        """The asyncio task in which it runs, if it is async."""
         task = Task(f"{parent.task.id}:{key}", node.name)
         below = (wait for wait in parent.assignment.waits if _is_below(wait.question.task_id, task.id))
         waits = tuple(sorted(below, key=lambda wait: _in_order_of_calls(wait.question.task_id)))
@@ -150,6 +158,8 @@ class Child(Handle):
         if before is not None:
             self._check(before)
             if before.is_done:
+                kept = parent.steps.get(self.frames_key)
+                self._hand_up(None if kept is None else kept.value)
                 self.set_result(lend(before.value))
                 return self
         parent.children = parent.children or []
@@ -228,9 +238,9 @@ class Child(Handle):
             )
         self.set_running_or_notify_cancel()
         self._tell(TASK)
-        task = self.loop.create_task(run())
-        crew.tasks.add(task)
-        task.add_done_callback(crew.tasks.discard)
+        self.work = self.loop.create_task(run())
+        crew.tasks.add(self.work)
+        self.work.add_done_callback(crew.tasks.discard)
 
     def _story(self) -> Generator[Any, Any, Outcome]:
         """Run the function as its policies say, and keep its result before anybody hears of it."""
@@ -244,6 +254,9 @@ class Child(Handle):
                     raise Pause(context.inner[0])
             self._check_replayed()
             if journal is not None:
+                if context.frames:
+                    entry = JournalEntry("@frames", "", True, context.frames)
+                    yield Write(journal.keep, (parent.task, self.frames_key, entry))
                 yield from self._keep(journal.keep, JournalEntry(node.name, self.digest, True, value))
             writes = (("value", value),)
             is_cached = context.space == "cached"
@@ -291,6 +304,27 @@ class Child(Handle):
             swallowed.__cause__, error = error, swallowed
         return Outcome(context.task, error=error, asks=context.inner, carried=tuple(context.carried))
 
+    # ── How long its parent waits ──────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it goes on though the time of its parent is over."""
+        return not self.done() and self.attempt != self.parent.attempt
+
+    def wait(self) -> None:
+        """Wait for its end; a thread that was given up is left to itself."""
+        if not self.is_given_up:
+            super().wait()
+
+    async def settled(self) -> None:
+        """Do what `wait` does, on the event loop; a coroutine that was given up is cancelled."""
+        if self.is_given_up:
+            self.was_heard = True
+            if self.work is None:
+                return
+            self.work.cancel()
+        await super().settled()
+
     # ── How it ends ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _end(self, outcome: Outcome) -> None:
@@ -304,7 +338,14 @@ class Child(Handle):
         elif outcome.asks:
             self.set_exception(Pause(outcome.asks[0]))
         else:
+            self._hand_up(self.context.frames)
             self.set_result(outcome.writes[0][1])
+
+    def _hand_up(self, frames: dict[str, int] | None) -> None:
+        """Tell the parent where graphs that go on between calls now stand; it hands that on with its own result."""
+        if frames:
+            with self.kin.lock:
+                self.parent.frames = {**(self.parent.frames or {}), **frames}
 
     def _leave(self, signal: BaseException) -> None:
         self.carried = [*self.context.carried]
@@ -342,7 +383,7 @@ def _is_below(task_id: str, path: str) -> bool:
 
 def _in_order_of_calls(task_id: str) -> list[int]:
     """Return something to sort the tasks below one by, that knows that the tenth call comes after the second."""
-    return [int(element.partition("#")[2] or 0) for element in task_id.split(":")]
+    return [int(number) for number in findall(r"#(\d+)", task_id)]
 
 
 def _first(group: BaseExceptionGroup[Any]) -> BaseException:

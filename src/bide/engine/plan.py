@@ -89,6 +89,27 @@ def branch_of(prefix: str, task_id: str) -> str:
     return task_id
 
 
+def place_in_tree(question: Question) -> tuple[Any, ...]:
+    """Say where a question stands among all of a thread, as something to sort by.
+
+    That is the place of its task at each level (nodes by name, then `Send`s in the order they were sent), and among the
+    questions of one task the order in which they were asked; those with keys come last, by key.
+    """
+    levels = tuple(_place_of(element) for element in question.task_id.replace(":", "|").split("|"))
+    number = question.key.removeprefix("#")
+    is_counted = number != question.key and number.isdecimal()
+    return levels, (0, int(number), "") if is_counted else (1, 0, question.key)
+
+
+def _place_of(element: str) -> tuple[bool, int, str]:
+    started, hash_, number = element.rpartition("#")
+    if hash_:
+        return False, int(number), started
+    planned, _, name = element.partition(".")
+    send = planned.partition("/")[2]
+    return (bool(send), int(send or 0), name) if name else (False, int(element), "")
+
+
 def held_before(
     nodes: frozenset[str], checkpoint: Checkpoint, waits: Sequence[Wait], begun: Collection[str], uid: str
 ) -> tuple[Question, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -60,6 +61,7 @@ class _Made(NamedTuple):
     verify: Verify | None
     idempotency_key: str
     call: Callable[..., Any]
+    arguments: list[Any]
 
     def entry(self, *, is_done: bool, value: Any = None) -> JournalEntry:
         return JournalEntry(self.name, self.digest, is_done, value)
@@ -106,11 +108,12 @@ def _make(
         raise StepError(f"Two steps of node {context.task.node!r} have the key {key!r}. Give each its own key.")
     context.visited.add(key)
     journal = context.run.journal
-    digest = "" if journal is None else journal.codec.digest([list(args), dict(kwargs)])
+    arguments = [list(args), dict(kwargs)]
+    digest = "" if journal is None else journal.codec.digest(arguments)
     identity = f"{context.run.uid}|{context.task.id}|{key}"
     stable = blake2b(identity.encode(), digest_size=16).hexdigest()
     named = {**kwargs, "idempotency_key": stable} if _wants_key(function, kwargs) else dict(kwargs)
-    return _Made(key, name, digest, effect, verify, stable, lambda *first: function(*first, *args, **named))
+    return _Made(key, name, digest, effect, verify, stable, lambda *first: function(*first, *args, **named), arguments)
 
 
 def _wants_key(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> bool:
@@ -163,7 +166,19 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
     entry = made.entry(is_done=True, value=value)
     yield _Write(journal.keep, (task, made.key, entry))
     context.remember(made.key, entry)
+    _check_arguments(journal, made, task.node)
     return value
+
+
+def _check_arguments(journal: Journal, made: _Made, node: str) -> None:
+    """Tell that a step has changed what it was given: on replay nobody does that again."""
+    if journal.codec.digest(made.arguments) != made.digest:
+        warnings.warn(
+            f"Step {made.key!r} of node {node!r} changed one of its arguments in place. Its result is kept, the change "
+            f"is not: when the node runs again, the step is not made, and the argument stays as it was. Return what "
+            f"you want to keep.",
+            stacklevel=3,
+        )
 
 
 def _transact(journal: Journal, context: TaskContext, made: _Made) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bide.engine.apply import edited_checkpoint, next_checkpoint
 from bide.engine.opening import Opening, Request, ready_tasks
-from bide.engine.plan import branch_of, held_after, held_before
+from bide.engine.plan import branch_of, held_after, held_before, place_in_tree
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
     PAUSED,
@@ -343,7 +343,10 @@ class Walk:
             if wait.status is WaitStatus.OPEN and branch_of(prefix, wait.question.task_id) not in ran
         ]
         order = {task.id: index for index, task in enumerate(self.checkpoint.tasks)}
-        every = sorted([*still, *asks], key=lambda question: order[branch_of(prefix, question.task_id)])
+        every = sorted(
+            [*still, *asks],
+            key=lambda question: (order[branch_of(prefix, question.task_id)], place_in_tree(question)),
+        )
         return tuple(question for question in asks if question.id not in known), tuple(every)
 
     def _with_pause_updates(self, asks: Sequence[Question]) -> tuple[Checkpoint, frozenset[str]]:

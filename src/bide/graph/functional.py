@@ -23,6 +23,7 @@ from bide.graph.compiled import Build, CompiledGraph
 from bide.graph.options import CompileOptions, NodeOptions, check_compile_options, check_node_options
 from bide.graph.spec import care_of
 from bide.store import Store
+from bide.store.cache import StoredCache
 from bide.types import START, FinalValue, Timeout
 
 P = ParamSpec("P")
@@ -134,6 +135,8 @@ class entrypoint:
             raise GraphError(f"Entrypoint {name!r} takes no input. Give it one parameter, the input of the workflow.")
         spec = _spec(name, call, function, self.policies)
         graph = CompiledGraph(spec, self.checkpointer, self.build)
+        if graph.cache is None and graph.store is not None:
+            graph.cache = StoredCache(graph.store)  # its tasks may have a cache policy, which nobody knows beforehand
         graph.__doc__ = function.__doc__
         return graph
 

@@ -10,7 +10,7 @@ from typing import Any
 from ormsgpack import packb, unpackb
 
 from bide.codec import Codec, checkpointable
-from bide.engine.plan import branch_of
+from bide.engine.plan import branch_of, place_in_tree
 from bide.engine.spec import DEFERRED, GraphSpec
 from bide.engine.values import (
     Checkpoint,
@@ -353,7 +353,12 @@ def in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple
     )
     place = {task_id: index for index, task_id in enumerate(ids)}
     prefix = "" if checkpoint is None else checkpoint.prefix
-    return tuple(sorted(waits, key=lambda wait: place.get(branch_of(prefix, wait.question.task_id), len(place))))
+
+    def where(wait: Wait) -> tuple[Any, ...]:
+        branch = branch_of(prefix, wait.question.task_id)
+        return place.get(branch, len(place)), place_in_tree(wait.question)
+
+    return tuple(sorted(waits, key=where))
 
 
 def _print(body: bytes) -> bytes:
