@@ -138,7 +138,7 @@ class NodeFailure(BideError):
     """A node's error as its journal holds it: the kind and the text, after the process that raised it is gone."""
 
     def __init__(self, kind: str, text: str):
-        super().__init__(f"{kind}: {text}")
+        super().__init__(text)
         self.kind = kind
         self.text = text
 

@@ -12,7 +12,7 @@ from bide.engine.actions import Action, Descend, Rest, Settle, Write
 from bide.engine.ainbox import AsyncInbox
 from bide.engine.context import RunContext, TaskContext, entering, leaving, mark_attempt
 from bide.engine.deadline import Deadline
-from bide.engine.drive import Saver, Workforce, go_inside, save, tell_inside
+from bide.engine.drive import MOST_THREADS, Saver, Workforce, go_inside, save, tell_inside
 from bide.engine.pool import POOL
 from bide.engine.shield import to_its_end
 from bide.engine.spec import GraphSpec
@@ -75,7 +75,9 @@ class AsyncCrew(Workforce):
     ) -> None:
         super().__init__(spec, context, most=most, is_live=is_live, outer=outer)
         self.tasks: set[asyncio.Task[None]] = set()
-        self.inbox = AsyncInbox(self.stopped, is_live=is_live)
+        around: AsyncInbox | None = outer.inbox if isinstance(outer, AsyncCrew) else None
+        self.inbox: AsyncInbox = AsyncInbox(self.stopped, is_live=is_live, outer=around)
+        self.desks = asyncio.Semaphore(MOST_THREADS)
         self.gate = asyncio.Semaphore(most) if most else None
         if is_live and outer is None:
             context.tell = self.inbox.tell
@@ -165,12 +167,15 @@ async def _aperform_story(story: Story, context: TaskContext) -> Outcome:
 async def _do(action: Any, context: TaskContext) -> Any:
     kind = action.__class__
     if kind is Action:
-        if action.limits is not None:
-            return await _call_within(action, context)
-        function = action.call.twin or action.call.function
-        if action.call.is_async or action.call.twin is not None:
-            return await function(*action.args, **action.kwargs)
-        return await in_thread(context, function, *action.args, **action.kwargs)
+        call = action.call
+        if call.is_async or call.twin is not None:
+            if action.limits is not None:
+                return await _call_within(action, context)
+            return await (call.twin or call.function)(*action.args, **action.kwargs)
+        async with context.run.crew.desks:
+            if action.limits is not None:
+                return await _call_within(action, context)
+            return await in_thread(context, call.function, *action.args, **action.kwargs)
     if kind is Descend:
         return await run_inside(action, context)
     return await _OTHERS[kind](action, context)

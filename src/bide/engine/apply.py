@@ -11,7 +11,7 @@ from bide.engine.plan import Place, origins_of, plan, targets_of
 from bide.engine.spec import DEFERRED, GATHERED, PARALLEL, GraphSpec
 from bide.engine.values import Checkpoint, Outcome
 from bide.errors import InvalidUpdateError
-from bide.types import END, START, UNSET, Overwrite
+from bide.types import END, START, UNSET, Overwrite, Send
 
 Writes = Mapping[str, Sequence[Any]]
 
@@ -56,8 +56,9 @@ def next_checkpoint(
 def _put_off(spec: GraphSpec, before: Checkpoint, places: Sequence[Place], writes: dict[str, list[Any]]) -> list[Place]:
     """Let deferred nodes wait until nothing else is left to run; who waits is kept with the state."""
     waiting = before.values.get(DEFERRED, [])
-    put_off = {*waiting, *(place for place in places if place in spec.deferred)}
-    rest = [place for place in places if place not in spec.deferred]
+    put_off = {*waiting, *(place for place in places if isinstance(place, str) and place in spec.deferred)}
+    # A Send brings its own state, so it is not put off: there is nothing more to wait for.
+    rest = [place for place in places if isinstance(place, Send) or place not in spec.deferred]
     if all(place == END for place in rest):
         rest, put_off = sorted(put_off), set()
     if put_off != set(waiting):
@@ -90,7 +91,12 @@ def edited_checkpoint(
 
 def rerouted(spec: GraphSpec, checkpoint: Checkpoint, places: Sequence[Place]) -> Checkpoint:
     """Replace the plan of a checkpoint that is not written yet."""
-    return checkpoint._replace(tasks=plan(checkpoint.prefix, checkpoint.seq, places))
+    values = checkpoint.values
+    if spec.deferred:
+        writes: dict[str, list[Any]] = {}
+        places = _put_off(spec, checkpoint, places, writes)
+        values = {**values, **{key: written[0].value for key, written in writes.items()}}
+    return checkpoint._replace(values=values, tasks=plan(checkpoint.prefix, checkpoint.seq, places))
 
 
 def merge(

@@ -261,18 +261,19 @@ class TaskContext:
 
     def write(self, data: Any) -> None:
         """Send a `custom` event to whoever reads the stream; to nobody, if nobody does."""
+        _check_not_given_up(self, "The stream writer")
         self.sign_of_life()
         if self.run.tell is not None and CUSTOM in self.run.request.live:
             self.run.tell(Emit(CUSTOM, data, self.run.ns))
 
     def heartbeat(self) -> None:
         """Say that the node is alive: its idle timeout begins anew."""
-        if self.pulse is not None:
+        if self.pulse is not None and not _is_given_up(self):
             self.pulse(True)
 
     def sign_of_life(self) -> None:
         """Note that the node has done something, where its timeout counts that."""
-        if self.pulse is not None:
+        if self.pulse is not None and not _is_given_up(self):
             self.pulse(False)
 
     def unvisited(self) -> Iterable[str]:
@@ -297,9 +298,13 @@ def mark_attempt(context: TaskContext) -> None:
     _attempt.set((context, context.attempt))
 
 
-def _check_not_given_up(context: TaskContext, caller: str) -> None:
+def _is_given_up(context: TaskContext) -> bool:
     attempt = _attempt.get()
-    if attempt is not None and attempt[0] is context and attempt[1] != context.attempt:
+    return attempt is not None and attempt[0] is context and attempt[1] != context.attempt
+
+
+def _check_not_given_up(context: TaskContext, caller: str) -> None:
+    if _is_given_up(context):
         raise NodeTimeoutError(
             f"{caller} was called by node {context.task.node!r} after its time was over. The attempt was given up; "
             f"nothing was written.",

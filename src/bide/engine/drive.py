@@ -303,7 +303,7 @@ def _call_within(action: Action, context: TaskContext) -> Any:
     """Call a node in a thread of its own, and give it up when its time is over."""
     deadline = Deadline(action.limits, context)  # type: ignore[arg-type]
     answer: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-    tally = context.run.crew.tally
+    end = context.run.crew.tally.share()
 
     def call() -> None:
         mark_attempt(context)
@@ -312,13 +312,13 @@ def _call_within(action: Action, context: TaskContext) -> Any:
         except BaseException as error:  # noqa: BLE001 — raised in the thread that waits for it
             answer.put((None, error))
         finally:
-            tally.end()
+            end()
 
-    tally.begin()
     POOL.submit(copy_context().run, call)
     while True:
         left = deadline.left()
         if left <= 0:
+            end()  # what it does counts no more, so the run need not wait for it
             raise deadline.over()
         try:
             value, error = answer.get(timeout=min(left, 3600.0))

@@ -175,7 +175,9 @@ class _Inside(Walk):
         failed: Sequence[Outcome],
         error: Exception,
     ) -> Saving:
-        yield Record((*self.unsaved, *failed))
+        # With the checkpoint that they belong to, so that another attempt finds them.
+        carried, self.carried = tuple(self.carried), []
+        yield Record((*self.unsaved, *failed), carried)
         if changed is not None:
             self.carried.append((yield Prepare(checkpoint, changed)))
 

@@ -104,6 +104,8 @@ def _make(
         # The occurrence is counted when step() is called, not when it is awaited, so that gather() is repeatable.
         count = context.step_counts[name] = context.step_counts.get(name, 0) + 1
         key = f"{name}#{count}"
+    if context.space:
+        key = f"{context.space}:{key}"
     if key in context.visited:
         raise StepError(f"Two steps of node {context.task.node!r} have the key {key!r}. Give each its own key.")
     context.visited.add(key)

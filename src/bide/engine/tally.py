@@ -19,6 +19,19 @@ class Tally:
         with self._lock:
             self._running += count
 
+    def share(self) -> Callable[[], None]:
+        """Count one task in; return what counts it out, once, however often it is called."""
+        self.begin()
+        left = [self.end]
+
+        def end() -> None:
+            try:
+                left.pop()()
+            except IndexError:
+                return  # counted out before: nobody waits for it any more
+
+        return end
+
     def end(self) -> None:
         """Count one out; the last one does what was left to do."""
         with self._lock:

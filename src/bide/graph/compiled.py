@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any, Self, Unpack
 
 from bide.clock import Clock, SystemClock
+from bide.engine.attempts import cache_place
 from bide.engine.drive import Crew, run
 from bide.engine.spec import GraphSpec, Subgraph
 from bide.engine.values import Emit, Ending
@@ -154,7 +155,7 @@ class CompiledGraph(Threads):
             if name not in self.spec.nodes:
                 raise GraphError(f"There is no node {name!r}. Known nodes: {', '.join(self.spec.nodes)}.")
             if self.cache is not None:
-                self.cache.clear(f"{self.spec.name}/{name}")
+                self.cache.clear(cache_place(self.spec, self.spec.nodes[name]))
 
     async def aclear_cache(self, nodes: Sequence[str] | None = None) -> None:
         """Do what `clear_cache` does, with asyncio."""

@@ -389,6 +389,8 @@ class Recorder:
         hold, pages = self.hold, self.pages
         if hold.lease is not None:
             hold.writer.flush(hold.lease)  # what is not written yet could not be read
+            # An earlier attempt of this very run may have left results and steps here since the thread was read.
+            hold.journal = self.store.journal(hold.thread_id)
         head, (newest, large), (older, older_large) = self.store.load_inside(
             hold.thread_id, self.ns, load.seq, pages.logged_at
         )

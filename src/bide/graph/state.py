@@ -113,6 +113,11 @@ class StateGraph:
         self._check_name(name)
         check_node_options(name, options)
         subgraph = action.as_subgraph() if isinstance(action, CompiledGraph) else None
+        if subgraph is not None and options.get("timeout") is not None:
+            raise GraphError(
+                f"add_node({name!r}, timeout=…): the node is a graph, which cannot be given up half way. Give timeouts "
+                f"to the nodes inside it."
+            )
         if subgraph is not None:
             self.types.learn(subgraph.spec.codec.registry)
         self.nodes[name] = Node(

@@ -252,6 +252,11 @@ class Store:
         """Read checkpoints, newest first, each with its large values."""
         return self.database.read(lambda tx: read_history(tx, thread_id, ns, logged_at, before, most))
 
+    def journal(self, thread_id: str) -> tuple[JournalRow, ...]:
+        """Read the journal of the step that a thread stands in."""
+        rows = self.database.read(lambda tx: tx.all("read_journal", {"thread_id": thread_id}))
+        return tuple(JournalRow(*row) for row in rows)
+
     def asked(self, thread_id: str) -> tuple[WaitRow, ...]:
         """Read whatever a thread has ever asked."""
         return self.database.read(lambda tx: read_waits(tx, thread_id, "read_all_waits"))
