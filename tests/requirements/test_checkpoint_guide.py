@@ -104,6 +104,7 @@ def test_state_can_be_looked_at_where_it_stopped_and_at_every_point_before(store
 # ── Pauses need a store ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("test_stategraph_checkpoint.py::test_checkpoint_required_for_interrupts")
 @pytest.mark.requirement("T2-05")
 @pytest.mark.parametrize("which", ["interrupt_before", "interrupt_after"])
 def test_static_pause_without_a_store_is_refused_at_compile(which):
@@ -334,6 +335,7 @@ def test_merge_of_something_that_is_no_state_is_refused_and_writes_nothing(store
     assert graph.get_state(thread("job")).next == ("review",)
 
 
+@pytest.mark.seed("test_stategraph_checkpoint.py::test_config_merge_on_resume")
 @pytest.mark.requirement("T2-12")
 def test_config_of_the_resume_is_the_one_that_nodes_see(store):
     seen = []

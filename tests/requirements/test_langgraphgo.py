@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -11,6 +12,7 @@ import pytest
 
 from bide import START, Command, CompiledGraph, GraphInterrupt, MemorySaver, StateGraph, Store, interrupt
 from bide.errors import NotWaitingError, StoreError, UnknownThreadError
+from tests.drivers import Driver
 
 
 class Order(TypedDict, total=False):
@@ -18,6 +20,13 @@ class Order(TypedDict, total=False):
     amount: int
     answer: str
     shipped: bool
+
+
+@dataclass
+class OrderCard:
+    status: str
+    amount: int | None = None
+    answer: str | None = None
 
 
 class Text(TypedDict):
@@ -63,12 +72,13 @@ def checkpoints(graph: CompiledGraph) -> list[dict[str, Any]]:
 # ── The pause is an error only for those who ask for one ───────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("state_graph_interrupt_test.go::TestStateGraph_Interrupt")
 @pytest.mark.requirement("L4-01")
-def test_pause_as_an_exception_names_the_node_the_state_the_value_and_what_comes_next(store: Store):
+def test_pause_as_an_exception_names_the_node_the_state_the_value_and_what_comes_next(driver: Driver, store: Store):
     graph = order_graph(store)
 
     with pytest.raises(GraphInterrupt, match="Pay 100") as caught:
-        graph.invoke({"status": "new"}, thread(), raise_on_interrupt=True)
+        driver.invoke(graph, {"status": "new"}, thread(), raise_on_interrupt=True)
 
     assert caught.value.node == "payment"
     assert caught.value.value == "Pay 100?"
@@ -78,39 +88,47 @@ def test_pause_as_an_exception_names_the_node_the_state_the_value_and_what_comes
 
 
 @pytest.mark.requirement("L4-01", "L4-08")
-def test_thread_whose_pause_was_raised_is_resumed_like_any_other(store: Store):
+def test_thread_whose_pause_was_raised_is_resumed_like_any_other(driver: Driver, store: Store):
     graph = order_graph(store)
     with pytest.raises(GraphInterrupt):
-        graph.invoke({}, thread(), raise_on_interrupt=True)
+        driver.invoke(graph, {}, thread(), raise_on_interrupt=True)
 
-    done = graph.invoke(Command(resume="yes"), thread(), raise_on_interrupt=True)
+    done = driver.invoke(graph, Command(resume="yes"), thread(), raise_on_interrupt=True)
 
     assert done.value == {"status": "paid", "amount": 100, "answer": "yes", "shipped": True}
 
 
+@pytest.mark.seed("state_graph_interrupt_test.go::TestStateGraph_InterruptWithStateUpdate")
+@pytest.mark.seed("state_graph_interrupt_test.go::TestStateGraph_InterruptWithValueTypeState")
 @pytest.mark.requirement("L4-02")
-@pytest.mark.parametrize("schema", [Order, {"status": str, "amount": int, "answer": str, "shipped": bool}])
-def test_state_given_with_the_question_is_kept_in_the_pause_and_in_the_result(store: Store, schema: Any):
+@pytest.mark.parametrize("schema", [Order, OrderCard, {"status": str, "amount": int, "answer": str, "shipped": bool}])
+def test_state_given_with_the_question_is_kept_in_the_pause_and_in_the_result(
+    driver: Driver, store: Store, schema: Any
+):
     builder = StateGraph(schema).add_node("payment", payment).add_edge(START, "payment")
     graph = builder.compile(store)
 
-    paused = graph.invoke({"status": "new"}, thread())
+    paused = driver.invoke(graph, {"status": "new"}, thread())
 
     assert paused.value == {"status": "pending_payment", "amount": 100}
     assert graph.get_state(thread()).values == {"status": "pending_payment", "amount": 100}
-    assert graph.invoke(Command(resume="yes"), thread()).value == {"status": "paid", "amount": 100, "answer": "yes"}
+    assert driver.invoke(graph, Command(resume="yes"), thread()).value == {
+        "status": "paid",
+        "amount": 100,
+        "answer": "yes",
+    }
 
 
 @pytest.mark.requirement("L4-02")
-def test_state_given_with_the_question_is_merged_once_however_often_the_node_runs(store: Store):
+def test_state_given_with_the_question_is_merged_once_however_often_the_node_runs(driver: Driver, store: Store):
     def ask_twice(state: Total) -> None:
         interrupt("first", update={"total": 10})
         interrupt("second", update={"total": 5})
 
     graph = StateGraph(Total).add_node(ask_twice).add_edge(START, "ask_twice").compile(store)
 
-    totals = [graph.invoke({"total": 1}, thread())["total"]]
-    totals += [graph.invoke(Command(resume=answer), thread())["total"] for answer in "ab"]
+    totals = [driver.invoke(graph, {"total": 1}, thread())["total"]]
+    totals += [driver.invoke(graph, Command(resume=answer), thread())["total"] for answer in "ab"]
 
     assert totals == [11, 16, 16]
 
@@ -118,9 +136,10 @@ def test_state_given_with_the_question_is_merged_once_however_often_the_node_run
 # ── What is saved, and when ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("main_test.go::TestCheckpointSavedOnInterrupt")
 @pytest.mark.requirement("L4-03", "L4-13")
-def test_checkpoint_is_saved_at_a_pause_without_anybody_saving_it(open_file: Callable[[], Store]):
-    order_graph(open_file()).invoke({"status": "new"}, thread())
+def test_checkpoint_is_saved_at_a_pause_without_anybody_saving_it(driver: Driver, open_file: Callable[[], Store]):
+    driver.invoke(order_graph(open_file()), {"status": "new"}, thread())
 
     saved = order_graph(open_file()).get_state(thread())
 
@@ -142,8 +161,9 @@ def test_pause_is_in_the_file_before_the_caller_hears_of_it(tmp_path: Path):
     assert seen_by_another == ["payment"]
 
 
+@pytest.mark.seed("store/*_test.go::database errors")
 @pytest.mark.requirement("L4-04")
-def test_pause_that_cannot_be_saved_is_an_error_and_no_pause():
+def test_pause_that_cannot_be_saved_is_an_error_and_no_pause(driver: Driver):
     class Full(MemorySaver):
         def commit(self, lease, transition):
             if transition.waits:
@@ -154,14 +174,15 @@ def test_pause_that_cannot_be_saved_is_an_error_and_no_pause():
         graph = order_graph(store)
 
         with pytest.raises(StoreError, match="no space left"):
-            graph.invoke({"status": "new"}, thread())
+            driver.invoke(graph, {"status": "new"}, thread())
 
         assert graph.get_state(thread()).interrupts == ()
         assert graph.get_state(thread()).values == {"status": "received"}
 
 
+@pytest.mark.seed("main_test.go::TestCheckpointNotSavedOnRegularError")
 @pytest.mark.requirement("L4-05", "L4-13")
-def test_ordinary_error_saves_no_checkpoint_and_reaches_the_caller(store: Store):
+def test_ordinary_error_saves_no_checkpoint_and_reaches_the_caller(driver: Driver, store: Store):
     def broken(state: Order) -> Order:
         raise KeyError("no such article")
 
@@ -169,23 +190,23 @@ def test_ordinary_error_saves_no_checkpoint_and_reaches_the_caller(store: Store)
     graph = builder.compile(store)
 
     with pytest.raises(KeyError, match="no such article"):
-        graph.invoke({"status": "new"}, thread())
+        driver.invoke(graph, {"status": "new"}, thread())
 
     assert checkpoints(graph) == [{"status": "new"}, {"status": "received"}]
     assert "no such article" in (graph.get_state(thread()).tasks[0].error or "")
 
 
 @pytest.mark.requirement("L4-06")
-def test_every_ordinary_step_saves_exactly_one_checkpoint(store: Store):
+def test_every_ordinary_step_saves_exactly_one_checkpoint(driver: Driver, store: Store):
     graph = letters(store)
 
-    graph.invoke({"text": "Start"}, thread())
+    driver.invoke(graph, {"text": "Start"}, thread())
 
     assert [values["text"] for values in checkpoints(graph)] == ["Start", "StartA", "StartAB", "StartABC"]
 
 
 @pytest.mark.requirement("L4-07")
-def test_error_beside_a_question_is_raised_and_the_question_is_kept(store: Store):
+def test_error_beside_a_question_is_raised_and_the_question_is_kept(driver: Driver, store: Store):
     is_mended = False
     ran: list[str] = []
 
@@ -203,10 +224,10 @@ def test_error_beside_a_question_is_raised_and_the_question_is_kept(store: Store
     graph = builder.compile(store)
 
     with pytest.raises(OSError, match="no connection"):
-        graph.invoke({}, {**thread(), "max_concurrency": 1})
+        driver.invoke(graph, {}, {**thread(), "max_concurrency": 1})
     seen = graph.get_state(thread())
     is_mended = True
-    done = graph.invoke(Command(resume="yes"), thread())
+    done = driver.invoke(graph, Command(resume="yes"), thread())
 
     assert [question.value for question in seen.interrupts] == ["Pay?"]
     assert ["no connection" in (task.error or "") for task in seen.tasks] == [False, True]
@@ -217,8 +238,9 @@ def test_error_beside_a_question_is_raised_and_the_question_is_kept(store: Store
 # ── Going on ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("main_test.go::TestResumeFromInterrupt")
 @pytest.mark.requirement("L4-08", "L4-13")
-def test_resume_goes_on_at_the_node_that_asked_and_completes(store: Store):
+def test_resume_goes_on_at_the_node_that_asked_and_completes(driver: Driver, store: Store):
     ran: list[str] = []
 
     def counted(node: Callable[[Order], Order]) -> Callable[[Order], Order]:
@@ -230,9 +252,9 @@ def test_resume_goes_on_at_the_node_that_asked_and_completes(store: Store):
 
     nodes = [(node.__name__, counted(node)) for node in (receive, payment, ship)]
     graph = StateGraph(Order).add_sequence(nodes).add_edge(START, "receive").compile(store)
-    graph.invoke({}, thread())
+    driver.invoke(graph, {}, thread())
 
-    done = graph.invoke(Command(resume="card"), thread())
+    done = driver.invoke(graph, Command(resume="card"), thread())
 
     assert done.is_complete
     assert done["answer"] == "card"
@@ -240,50 +262,52 @@ def test_resume_goes_on_at_the_node_that_asked_and_completes(store: Store):
 
 
 @pytest.mark.requirement("L4-08")
-def test_answer_may_name_the_question_it_is_for(store: Store):
+def test_answer_may_name_the_question_it_is_for(driver: Driver, store: Store):
     graph = order_graph(store)
-    paused = graph.invoke({}, thread())
+    paused = driver.invoke(graph, {}, thread())
 
-    done = graph.invoke(Command(resume={paused.interrupts[0].id: None}), thread())
+    done = driver.invoke(graph, Command(resume={paused.interrupts[0].id: None}), thread())
 
     assert done.value == {"status": "paid", "amount": 100, "answer": None, "shipped": True}
 
 
 @pytest.mark.requirement("L4-08")
-def test_each_question_gets_an_answer_of_its_own(store: Store):
+def test_each_question_gets_an_answer_of_its_own(driver: Driver, store: Store):
     def ask(state: Total) -> Total:
         return {"total": interrupt("first") + 10 * interrupt("second")}
 
     graph = StateGraph(Total).add_node(ask).add_edge(START, "ask").compile(store)
-    graph.invoke({"total": 0}, thread())
+    driver.invoke(graph, {"total": 0}, thread())
 
-    halfway = graph.invoke(Command(resume=1), thread())
-    done = graph.invoke(Command(resume=2), thread())
+    halfway = driver.invoke(graph, Command(resume=1), thread())
+    done = driver.invoke(graph, Command(resume=2), thread())
 
     assert halfway.interrupt_value == "second"
     assert done["total"] == 21
 
 
 @pytest.mark.requirement("L4-08")
-def test_answer_to_a_finished_or_unknown_thread_is_refused_and_runs_nothing(store: Store):
+def test_answer_to_a_finished_or_unknown_thread_is_refused_and_runs_nothing(driver: Driver, store: Store):
     graph = letters(store)
-    graph.invoke({"text": "Start"}, thread())
+    driver.invoke(graph, {"text": "Start"}, thread())
 
     with pytest.raises(NotWaitingError, match="finished"):
-        graph.invoke(Command(resume="yes"), thread())
+        driver.invoke(graph, Command(resume="yes"), thread())
     with pytest.raises(UnknownThreadError, match="no thread"):
-        graph.invoke(Command(resume="yes"), thread("other"))
+        driver.invoke(graph, Command(resume="yes"), thread("other"))
 
     assert graph.get_state(thread()).values == {"text": "StartABC"}
     assert graph.get_state(thread("other")).created_at is None
 
 
 @pytest.mark.requirement("L4-09")
-def test_stateless_request_can_tell_a_thread_that_waits_from_one_that_does_not(open_file: Callable[[], Store]):
+def test_stateless_request_can_tell_a_thread_that_waits_from_one_that_does_not(
+    driver: Driver, open_file: Callable[[], Store]
+):
     graph = order_graph(open_file())
-    graph.invoke({}, thread("waiting"))
-    graph.invoke({}, thread("finished"))
-    graph.invoke(Command(resume="yes"), thread("finished"))
+    driver.invoke(graph, {}, thread("waiting"))
+    driver.invoke(graph, {}, thread("finished"))
+    driver.invoke(graph, Command(resume="yes"), thread("finished"))
 
     store = open_file()
     graph = order_graph(store)
@@ -295,9 +319,9 @@ def test_stateless_request_can_tell_a_thread_that_waits_from_one_that_does_not(o
 
 
 @pytest.mark.requirement("L4-10")
-def test_checkpoints_can_be_listed_oldest_first_with_their_state_and_place(store: Store):
+def test_checkpoints_can_be_listed_oldest_first_with_their_state_and_place(driver: Driver, store: Store):
     graph = order_graph(store)
-    graph.invoke({"status": "new"}, thread())
+    driver.invoke(graph, {"status": "new"}, thread())
 
     listed = list(graph.get_state_history(thread(), order="asc"))
 
@@ -311,11 +335,11 @@ def test_checkpoints_can_be_listed_oldest_first_with_their_state_and_place(store
 
 
 @pytest.mark.requirement("L4-08", "L4-09")
-def test_new_input_on_the_same_thread_begins_anew_over_the_state_that_is_there(store: Store):
+def test_new_input_on_the_same_thread_begins_anew_over_the_state_that_is_there(driver: Driver, store: Store):
     graph = letters(store)
-    graph.invoke({"text": "1"}, thread())
+    driver.invoke(graph, {"text": "1"}, thread())
 
-    again = graph.invoke({"text": "2"}, thread())
+    again = driver.invoke(graph, {"text": "2"}, thread())
 
     assert again["text"] == "1ABC2ABC"
 
@@ -323,60 +347,67 @@ def test_new_input_on_the_same_thread_begins_anew_over_the_state_that_is_there(s
 # ── Pauses declared per call ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("interrupt_test.go::TestGraphInterrupt/InterruptBefore")
+@pytest.mark.seed("resume_test.go::TestGraphResume/ResumeBefore")
 @pytest.mark.requirement("L4-08")
-def test_pause_before_a_node_may_be_asked_for_in_one_call(store: Store):
+def test_pause_before_a_node_may_be_asked_for_in_one_call(driver: Driver, store: Store):
     graph = letters(store)
 
-    paused = graph.invoke({"text": "Start"}, thread(), interrupt_before=["B"])
-    done = graph.invoke(None, thread())
+    paused = driver.invoke(graph, {"text": "Start"}, thread(), interrupt_before=["B"])
+    done = driver.invoke(graph, None, thread())
 
     assert (paused["text"], paused.next) == ("StartA", ("B",))
     assert done["text"] == "StartABC"
 
 
+@pytest.mark.seed("interrupt_test.go::TestGraphInterrupt/InterruptAfter")
+@pytest.mark.seed("resume_test.go::TestGraphResume/ResumeAfter")
 @pytest.mark.requirement("L4-08")
-def test_state_edited_at_a_pause_after_a_node_is_what_the_next_node_sees(store: Store):
+def test_state_edited_at_a_pause_after_a_node_is_what_the_next_node_sees(driver: Driver, store: Store):
     graph = letters(store)
 
-    paused = graph.invoke({"text": "Start"}, thread(), interrupt_after=["B"])
+    paused = driver.invoke(graph, {"text": "Start"}, thread(), interrupt_after=["B"])
     graph.update_state(thread(), {"text": "-Modified"})
-    done = graph.invoke(None, thread())
+    done = driver.invoke(graph, None, thread())
 
     assert (paused["text"], paused.next) == ("StartAB", ("C",))
     assert done["text"] == "StartAB-ModifiedC"
 
 
+@pytest.mark.seed("update_state_test.go::TestUpdateState")
 @pytest.mark.requirement("L4-08")
-def test_edit_is_merged_by_the_reducer_like_any_update(store: Store):
+def test_edit_is_merged_by_the_reducer_like_any_update(driver: Driver, store: Store):
     builder = StateGraph(Total).add_node("one", lambda state: {"total": 1}).add_edge(START, "one")
     graph = builder.compile(store)
-    graph.invoke({"total": 10}, thread())
+    done = driver.invoke(graph, {"total": 10}, thread())
 
-    graph.update_state(thread(), {"total": 5})
+    driver.call(graph, "update_state", thread(), {"total": 5})
 
+    assert done["total"] == 11
     assert graph.get_state(thread()).values == {"total": 16}
 
 
 # ── Saving by hand, and listening ──────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("checkpointing_test.go::TestCheckpointableRunnable_ManualCheckpoint")
 @pytest.mark.requirement("L4-14")
-def test_checkpoint_can_still_be_written_by_hand(store: Store):
+def test_checkpoint_can_still_be_written_by_hand(driver: Driver, store: Store):
     graph = letters(store)
-    graph.invoke({"text": "Start"}, thread(), interrupt_before=["B"])
+    driver.invoke(graph, {"text": "Start"}, thread(), interrupt_before=["B"])
 
     config = graph.update_state(thread(), None)
 
     assert checkpoints(graph)[-2:] == [{"text": "StartA"}, {"text": "StartA"}]
     assert graph.get_state(thread()).config == config
-    assert graph.invoke(None, thread())["text"] == "StartABC"
+    assert driver.invoke(graph, None, thread())["text"] == "StartABC"
 
 
 @pytest.mark.requirement("L4-15")
-def test_anybody_may_listen_to_the_checkpoints_of_a_run(store: Store):
+def test_anybody_may_listen_to_the_checkpoints_of_a_run(driver: Driver, store: Store):
     graph = order_graph(store)
 
-    heard = list(graph.stream({"status": "new"}, thread(), stream_mode="checkpoints"))
+    heard = driver.stream(graph, {"status": "new"}, thread(), stream_mode="checkpoints")
 
     assert [(part["values"]["status"], part["next"]) for part in heard] == [
         ("new", ["receive"]),
@@ -388,10 +419,10 @@ def test_anybody_may_listen_to_the_checkpoints_of_a_run(store: Store):
 
 
 @pytest.mark.requirement("L4-15")
-def test_log_of_a_thread_tells_each_turn_of_a_run_to_whoever_follows(store: Store):
+def test_log_of_a_thread_tells_each_turn_of_a_run_to_whoever_follows(driver: Driver, store: Store):
     graph = order_graph(store)
-    graph.invoke({}, thread())
-    graph.invoke(Command(resume="yes"), thread())
+    driver.invoke(graph, {}, thread())
+    driver.invoke(graph, Command(resume="yes"), thread())
 
     told = store.events("t")
     missed = store.events("t", after=told[1].number)
@@ -401,12 +432,15 @@ def test_log_of_a_thread_tells_each_turn_of_a_run_to_whoever_follows(store: Stor
 
 
 @pytest.mark.requirement("L4-16")
-def test_graph_that_never_pauses_gives_the_same_with_a_store_and_without(store: Store):
-    assert letters(store).invoke({"text": "Start"}, thread()).value == letters(None).invoke({"text": "Start"}).value
+def test_graph_that_never_pauses_gives_the_same_with_a_store_and_without(driver: Driver, store: Store):
+    assert (
+        driver.invoke(letters(store), {"text": "Start"}, thread()).value
+        == driver.invoke(letters(None), {"text": "Start"}).value
+    )
 
 
 @pytest.mark.requirement("L4-16")
-def test_step_and_pause_cost_one_transaction_each():
+def test_step_and_pause_cost_one_transaction_each(driver: Driver):
     class Counting(MemorySaver):
         commits = 0
 
@@ -415,8 +449,8 @@ def test_step_and_pause_cost_one_transaction_each():
             super().commit(lease, transition)
 
     with Counting() as plain, Counting() as pausing:
-        letters(plain).invoke({"text": "Start"}, thread())
-        letters(pausing).invoke({"text": "Start"}, thread(), interrupt_before=["C"])
+        driver.invoke(letters(plain), {"text": "Start"}, thread())
+        driver.invoke(letters(pausing), {"text": "Start"}, thread(), interrupt_before=["C"])
 
     assert plain.commits == 3, "one per step; the last one also ends the run"
     assert pausing.commits == 3, "two steps and one pause"

@@ -103,7 +103,8 @@ async def test_stream_ends_with_the_payload_and_no_error(store):
     assert parts[-1]["__interrupt__"][0].value["job_id"] == 123
 
 
-@pytest.mark.requirement("Z1-13")
+@pytest.mark.seed("test_langgraph_free_resume.py::test_run_continuation_creates_tool_message")
+@pytest.mark.requirement("Z1-13", "Z1-25")
 def test_result_is_what_the_tool_returns_and_no_message_is_made_of_it(store):
     supervisor = Supervisor()
     graph = supervisor.graph().compile(store)
@@ -182,6 +183,7 @@ def test_result_that_comes_twice_is_taken_once(store):
     assert supervisor.model_calls == 2
 
 
+@pytest.mark.seed("store/*_test.go::save conflict")
 @pytest.mark.requirement("Z1-14")
 def test_result_that_comes_while_the_first_one_is_worked_on_is_refused(store):
     asking, release = Event(), Event()

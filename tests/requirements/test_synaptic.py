@@ -24,7 +24,10 @@ from bide import (
     Store,
     interrupt,
 )
-from bide.errors import GraphError, GraphRecursionError
+from bide.errors import GraphError, GraphInterrupt, GraphRecursionError, InterruptError
+from tests.drivers import Driver
+from tests.requirements.graphs import thread
+from tests.requirements.visits import Visits, counting, visit
 
 
 def keep_words(old: str, new: str) -> str:
@@ -37,16 +40,7 @@ class Review(TypedDict, total=False):
     done: Annotated[bool, operator.or_]
 
 
-class Visits(TypedDict, total=False):
-    counter: Annotated[int, operator.add]
-    visited: Annotated[list[str], operator.add]
-
-
 NOTHING_GIVEN = {"proposal": "", "approved": False, "done": False}
-
-
-def thread(name: str) -> dict[str, Any]:
-    return {"configurable": {"thread_id": name}}
 
 
 def propose(state: Review) -> Review:
@@ -69,23 +63,12 @@ def review_graph(**options: Any) -> CompiledGraph:
     return builder.compile(**options)
 
 
-def counting(name: str) -> Any:
-    return lambda state: {"counter": 1, "visited": [name]}
-
-
-def two_nodes(store: Store | None, **options: Any) -> CompiledGraph:
-    builder = StateGraph(Visits)
-    builder.add_sequence([("a", counting("a")), ("b", counting("b"))])
-    builder.set_entry_point("a").set_finish_point("b")
-    return builder.compile(store, **options)
-
-
 # ── The pause ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.requirement("S3-01")
 @pytest.mark.parametrize(("amount", "pauses"), [(10, False), (10_000, True)])
-def test_node_decides_at_run_time_whether_to_pause(store: Store, amount: int, pauses: bool):
+def test_node_decides_at_run_time_whether_to_pause(driver: Driver, store: Store, amount: int, pauses: bool):
     def pay(state):
         if state["amount"] > 100:
             interrupt({"question": "Pay?", "amount": state["amount"]})
@@ -93,7 +76,7 @@ def test_node_decides_at_run_time_whether_to_pause(store: Store, amount: int, pa
 
     graph = StateGraph({"amount": int, "paid": bool}).add_node(pay).add_edge(START, "pay").compile(store)
 
-    result = graph.invoke({"amount": amount}, thread("t"))
+    result = driver.invoke(graph, {"amount": amount}, thread("t"))
 
     assert result.is_interrupted is pauses
     assert result.interrupt_value == ({"question": "Pay?", "amount": amount} if pauses else None)
@@ -101,7 +84,7 @@ def test_node_decides_at_run_time_whether_to_pause(store: Store, amount: int, pa
 
 
 @pytest.mark.requirement("S3-02")
-def test_node_returns_its_question_as_output_and_is_finished_by_it(store: Store):
+def test_node_returns_its_question_as_output_and_is_finished_by_it(driver: Driver, store: Store):
     runs: list[str] = []
 
     def ask(state: Review) -> Interrupt | Review:
@@ -111,9 +94,9 @@ def test_node_returns_its_question_as_output_and_is_finished_by_it(store: Store)
     builder = StateGraph(Review).add_sequence([ask, execute]).add_edge(START, "ask")
     graph = builder.compile(store)
 
-    paused = graph.invoke({"proposal": "x"}, thread("asked"))
-    resumed = graph.invoke(Command(resume="yes"), thread("asked"))
-    unasked = graph.invoke({"approved": True}, thread("free"))
+    paused = driver.invoke(graph, {"proposal": "x"}, thread("asked"))
+    resumed = driver.invoke(graph, Command(resume="yes"), thread("asked"))
+    unasked = driver.invoke(graph, {"approved": True}, thread("free"))
 
     assert (paused.is_interrupted, paused.next) == (True, ("execute",))
     assert (resumed.is_complete, resumed["done"]) == (True, True)
@@ -123,7 +106,9 @@ def test_node_returns_its_question_as_output_and_is_finished_by_it(store: Store)
 
 @pytest.mark.requirement("S3-04")
 @pytest.mark.parametrize(("tool", "pauses"), [("delete_database", True), ("read_database", False)])
-def test_gate_pauses_when_the_last_message_calls_a_dangerous_tool(store: Store, tool: str, pauses: bool):
+def test_gate_pauses_when_the_last_message_calls_a_dangerous_tool(
+    driver: Driver, store: Store, tool: str, pauses: bool
+):
     def gate(state: MessagesState) -> Any:
         for call in state["messages"][-1].tool_calls:
             if call["name"] == "delete_database":
@@ -133,15 +118,16 @@ def test_gate_pauses_when_the_last_message_calls_a_dangerous_tool(store: Store, 
     graph = StateGraph(MessagesState).add_node(gate).add_edge(START, "gate").compile(store)
     said = AIMessage(content="", tool_calls=[{"name": tool, "args": {}, "id": "1", "type": "tool_call"}])
 
-    result = graph.invoke({"messages": [HumanMessage("clean up"), said]}, thread("t"))
+    result = driver.invoke(graph, {"messages": [HumanMessage("clean up"), said]}, thread("t"))
 
     assert result.is_interrupted is pauses
     if pauses:
         assert result.interrupt_value == {"question": "Approve database deletion?", "tool_call": "delete_database"}
 
 
+@pytest.mark.seed("interrupt.rs::interrupt_pauses_graph")
 @pytest.mark.requirement("S3-11", "S3-01")
-def test_update_of_the_pausing_node_is_not_applied_and_earlier_ones_are_kept(store: Store):
+def test_update_of_the_pausing_node_is_not_applied_and_earlier_ones_are_kept(driver: Driver, store: Store):
     def pausing(state: Visits) -> Visits:
         state["visited"].append("in place")
         interrupt("go on?")
@@ -150,25 +136,27 @@ def test_update_of_the_pausing_node_is_not_applied_and_earlier_ones_are_kept(sto
     builder = StateGraph(Visits).add_sequence([("a", counting("a")), ("b", pausing)]).add_edge(START, "a")
     graph = builder.compile(store)
 
-    paused = graph.invoke({}, thread("t"))
+    paused = driver.invoke(graph, {}, thread("t"))
 
     assert paused.interrupt_value == "go on?"
     assert paused.value == {"counter": 1, "visited": ["a"]}
     assert graph.get_state(thread("t")).values == {"counter": 1, "visited": ["a"]}
 
 
+@pytest.mark.seed("interrupt.rs::graph_result_complete_api")
 @pytest.mark.requirement("S3-05")
-def test_result_of_a_finished_run_says_that_it_is_complete():
-    result = two_nodes(None).invoke({})
+def test_result_of_a_finished_run_says_that_it_is_complete(driver: Driver):
+    result = driver.invoke(visit("ab"), {})
 
     assert (result.is_complete, result.is_interrupted, result.status) == (True, False, "done")
     assert (result.interrupts, result.interrupt_value) == ((), None)
     assert result.value == {"counter": 2, "visited": ["a", "b"]}
 
 
+@pytest.mark.seed("interrupt.rs::graph_result_interrupted_api")
 @pytest.mark.requirement("S3-05")
-def test_result_of_a_paused_run_carries_the_state_and_the_question(store: Store):
-    result = review_graph(checkpointer=store).invoke({}, thread("t"))
+def test_result_of_a_paused_run_carries_the_state_and_the_question(driver: Driver, store: Store):
+    result = driver.invoke(review_graph(checkpointer=store), {}, thread("t"))
 
     asked = {"question": "Approve?", "proposal": "Delete all temporary files"}
     assert (result.is_complete, result.is_interrupted, result.status) == (False, True, "waiting")
@@ -188,34 +176,34 @@ def test_compile_checks_the_graph_whether_or_not_a_store_is_attached(store: Stor
 
 
 @pytest.mark.requirement("S3-06")
-def test_threads_are_told_apart_by_the_id_in_the_config(store: Store):
+def test_threads_are_told_apart_by_the_id_in_the_config(driver: Driver, store: Store):
     graph = review_graph(checkpointer=store)
-    graph.invoke({}, thread("one"))
-    graph.invoke({}, thread("two"))
+    driver.invoke(graph, {}, thread("one"))
+    driver.invoke(graph, {}, thread("two"))
 
-    graph.invoke(Command(resume=True), thread("one"))
+    driver.invoke(graph, Command(resume=True), thread("one"))
 
     assert graph.get_state(thread("one")).next == ()
     assert graph.get_state(thread("two")).next == ("execute",)
     assert len(graph.get_state(thread("two")).interrupts) == 1
 
 
-@pytest.mark.requirement("S3-14")
-def test_only_the_store_changes_between_a_try_out_and_production(tmp_path: Path):
+@pytest.mark.requirement("S3-14", "Z0-11")
+def test_only_the_store_changes_between_a_try_out_and_production(driver: Driver, tmp_path: Path):
     results = []
 
     for checkpointer in (MemorySaver(), Store.open(f"sqlite:///{tmp_path / 'bide.db'}")):
         with checkpointer:
             graph = review_graph(checkpointer=checkpointer)
-            paused = graph.invoke({}, thread("t"))
-            results.append((paused.value, graph.invoke(Command(resume="yes"), thread("t")).value))
+            paused = driver.invoke(graph, {}, thread("t"))
+            results.append((paused.value, driver.invoke(graph, Command(resume="yes"), thread("t")).value))
 
     assert results[0] == results[1]
     assert results[0][1] == {"proposal": "Delete all temporary files", "approved": False, "done": True}
 
 
 @pytest.mark.requirement("S3-14")
-def test_user_may_bring_a_store_of_their_own():
+def test_user_may_bring_a_store_of_their_own(driver: Driver):
     class Watched(MemorySaver):
         """A store that tells somebody about each transition."""
 
@@ -226,28 +214,44 @@ def test_user_may_bring_a_store_of_their_own():
     told: list[str] = []
     with Watched() as store:
         graph = review_graph(checkpointer=store)
-        graph.invoke({}, thread("t"))
-        graph.invoke(Command(resume="yes"), thread("t"))
+        driver.invoke(graph, {}, thread("t"))
+        driver.invoke(graph, Command(resume="yes"), thread("t"))
 
     assert ("waiting" in told, told[-1]) == (True, "done")
 
 
 @pytest.mark.requirement("S3-14", "S3-10")
-def test_pause_is_resumed_from_the_file_by_another_store_and_another_graph(open_file: Callable[[], Store]):
-    review_graph(checkpointer=open_file()).invoke({}, thread("t"))
+def test_pause_is_resumed_from_the_file_by_another_store_and_another_graph(
+    driver: Driver, open_file: Callable[[], Store]
+):
+    driver.invoke(review_graph(checkpointer=open_file()), {}, thread("t"))
 
-    done = review_graph(checkpointer=open_file()).invoke(Command(resume="yes"), thread("t"))
+    done = driver.invoke(review_graph(checkpointer=open_file()), Command(resume="yes"), thread("t"))
 
     assert done["done"]
+
+
+@pytest.mark.seed("interrupt.rs::interrupt_requires_checkpointer_for_resume")
+@pytest.mark.requirement("S3-08", "S3-10")
+def test_question_needs_a_store_which_then_holds_the_state_to_resume_from(driver: Driver, store: Store):
+    """In Synaptic a graph without a saver pauses all the same, and can never go on."""
+    with pytest.raises(InterruptError, match="no store"):
+        driver.invoke(review_graph(), {})
+
+    driver.invoke(review_graph(checkpointer=store), {}, thread("t"))
+
+    saved = review_graph(checkpointer=store).get_state(thread("t"))
+    assert saved.values == {"proposal": "Delete all temporary files", "approved": False, "done": False}
+    assert driver.invoke(review_graph(checkpointer=store), Command(resume="yes"), thread("t"))["done"]
 
 
 # ── State: merge, look, edit ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.requirement("S3-07")
-def test_state_says_how_updates_are_merged(store: Store):
+def test_state_says_how_updates_are_merged(driver: Driver, store: Store):
     graph = review_graph(checkpointer=store)
-    graph.invoke({"proposal": "mine", "approved": True}, thread("t"))
+    driver.invoke(graph, {"proposal": "mine", "approved": True}, thread("t"))
 
     graph.update_state(thread("t"), NOTHING_GIVEN)
 
@@ -256,9 +260,9 @@ def test_state_says_how_updates_are_merged(store: Store):
 
 
 @pytest.mark.requirement("S3-08")
-def test_state_can_be_looked_at_during_a_pause(store: Store):
+def test_state_can_be_looked_at_during_a_pause(driver: Driver, store: Store):
     graph = review_graph(checkpointer=store)
-    graph.invoke({}, thread("t"))
+    driver.invoke(graph, {}, thread("t"))
 
     seen = graph.get_state(thread("t"))
 
@@ -267,47 +271,28 @@ def test_state_can_be_looked_at_during_a_pause(store: Store):
     assert [question.value["question"] for question in seen.interrupts] == ["Approve?"]
 
 
-@pytest.mark.requirement("S3-08")
-def test_unknown_thread_has_an_empty_state_and_no_history(store: Store):
-    graph = two_nodes(store)
-
-    seen = graph.get_state(thread("nobody"))
-
-    assert (seen.values, seen.next, seen.created_at, seen.interrupts) == ({}, (), None, ())
-    assert list(graph.get_state_history(thread("nobody"))) == []
-
-
-@pytest.mark.requirement("S3-08", "S3-13")
-def test_state_and_history_without_a_store_are_an_error():
-    graph = two_nodes(None)
-
-    with pytest.raises(GraphError, match="no store"):
-        graph.get_state(thread("t"))
-    with pytest.raises(GraphError, match="no store"):
-        list(graph.get_state_history(thread("t")))
-
-
+@pytest.mark.seed("compiled.rs::update_state_modifies_checkpoint")
 @pytest.mark.requirement("S3-09")
-def test_edit_during_a_pause_goes_through_the_reducers(store: Store):
-    graph = two_nodes(store, interrupt_before=["b"])
-    graph.invoke({}, thread("t"))
+def test_edit_during_a_pause_goes_through_the_reducers(driver: Driver, store: Store):
+    graph = visit("ab", store, interrupt_before=["b"])
+    driver.invoke(graph, {}, thread("t"))
 
     graph.update_state(thread("t"), {"counter": 10})
 
     assert graph.get_state(thread("t")).values["counter"] == 11
-    assert graph.invoke(None, thread("t"))["counter"] == 12
+    assert driver.invoke(graph, None, thread("t"))["counter"] == 12
 
 
 # ── Going on ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.requirement("S3-10", "S3-07", "S3-09")
-def test_invoking_again_with_nothing_new_ends_the_round_trip(store: Store):
+def test_invoking_again_with_nothing_new_ends_the_round_trip(driver: Driver, store: Store):
     graph = review_graph(checkpointer=store, on_paused="resume")
-    paused = graph.invoke(NOTHING_GIVEN, thread("review-thread"))
+    paused = driver.invoke(graph, NOTHING_GIVEN, thread("review-thread"))
     graph.update_state(thread("review-thread"), {"proposal": "", "approved": True, "done": False})
 
-    done = graph.invoke(NOTHING_GIVEN, thread("review-thread"))
+    done = driver.invoke(graph, NOTHING_GIVEN, thread("review-thread"))
 
     assert paused.is_interrupted
     assert done.is_complete
@@ -315,72 +300,33 @@ def test_invoking_again_with_nothing_new_ends_the_round_trip(store: Store):
 
 
 @pytest.mark.requirement("S3-12")
-def test_answer_to_a_returned_question_reaches_the_next_node(store: Store):
+def test_answer_to_a_returned_question_reaches_the_next_node(driver: Driver, store: Store):
     def act(state: Review, runtime: Runtime[Any]) -> Review:
         return {"proposal": f"answered {runtime.resume_value}"}
 
     builder = StateGraph(Review).add_sequence([propose, gate, act]).add_edge(START, "propose")
     graph = builder.compile(store)
-    graph.invoke({}, thread("t"))
+    driver.invoke(graph, {}, thread("t"))
 
-    done = graph.invoke(Command(resume="yes"), thread("t"))
+    done = driver.invoke(graph, Command(resume="yes"), thread("t"))
 
     assert done["proposal"] == "answered yes"
 
 
 @pytest.mark.requirement("S3-12")
-def test_answer_to_a_call_is_what_the_call_returns(store: Store):
+def test_answer_to_a_call_is_what_the_call_returns(driver: Driver, store: Store):
     def ask(state: Review) -> Review:
         return {"proposal": interrupt("What?")}
 
     graph = StateGraph(Review).add_node(ask).add_edge(START, "ask").compile(store)
-    graph.invoke({}, thread("t"))
+    driver.invoke(graph, {}, thread("t"))
 
-    assert graph.invoke(Command(resume="this"), thread("t"))["proposal"] == "this"
-
-
-@pytest.mark.requirement("S3-13")
-def test_history_lists_every_checkpoint_with_what_came_next(store: Store):
-    graph = two_nodes(store)
-    graph.invoke({}, thread("t"))
-
-    history = list(graph.get_state_history(thread("t")))
-
-    assert [(seen.values.get("visited", []), seen.next) for seen in history] == [
-        (["a", "b"], ()),
-        (["a"], ("b",)),
-        ([], ("a",)),
-    ]
-    assert [seen.parent_config for seen in history] == [history[1].config, history[2].config, None]
-
-
-@pytest.mark.requirement("S3-13")
-def test_history_of_a_paused_thread_ends_at_the_pause_and_grows_with_the_resume(store: Store):
-    graph = two_nodes(store, interrupt_before=["b"])
-    graph.invoke({}, thread("t"))
-    before = list(graph.get_state_history(thread("t")))
-
-    graph.invoke(None, thread("t"))
-
-    after = list(graph.get_state_history(thread("t")))
-    assert [seen.next for seen in before] == [("b",), ("a",)]
-    assert [seen.next for seen in after] == [(), ("b",), ("a",)]
-
-
-@pytest.mark.requirement("S3-13")
-def test_checkpoint_can_be_looked_up_by_its_id(store: Store):
-    graph = two_nodes(store)
-    graph.invoke({}, thread("t"))
-    middle = list(graph.get_state_history(thread("t")))[1]
-
-    seen = graph.get_state(middle.config)
-
-    assert (seen.values, seen.config) == ({"counter": 1, "visited": ["a"]}, middle.config)
+    assert driver.invoke(graph, Command(resume="this"), thread("t"))["proposal"] == "this"
 
 
 @pytest.mark.requirement("S3-15")
 @pytest.mark.parametrize(("approved", "route"), [(True, "execute"), (False, "reject")])
-def test_person_who_rejects_during_the_pause_changes_the_way(store: Store, approved: bool, route: str):
+def test_person_who_rejects_during_the_pause_changes_the_way(driver: Driver, store: Store, approved: bool, route: str):
     def by_approval(state: Review) -> str:
         return "execute" if state.get("approved") else "reject"
 
@@ -388,11 +334,11 @@ def test_person_who_rejects_during_the_pause_changes_the_way(store: Store, appro
     builder.add_node("reject", lambda state: {"proposal": "rejected"})
     builder.add_conditional_edges("gate", by_approval, ["execute", "reject"])
     graph = builder.compile(store)
-    graph.invoke({}, thread("t"))
+    driver.invoke(graph, {}, thread("t"))
 
     graph.update_state(thread("t"), {"approved": approved})
     planned = graph.get_state(thread("t"))
-    done = graph.invoke(Command(resume=approved), thread("t"))
+    done = driver.invoke(graph, Command(resume=approved), thread("t"))
 
     assert planned.next == (route,)
     assert len(planned.interrupts) == 1, "the question stays open through the edit"
@@ -403,12 +349,16 @@ def test_person_who_rejects_during_the_pause_changes_the_way(store: Store, appro
 # ── Declared pauses ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("compiled.rs::interrupt_before_stops_execution")
+@pytest.mark.seed("compiled.rs::resume_from_checkpoint")
 @pytest.mark.requirement("S3-03")
-def test_pause_before_a_node_stops_there_once_and_resumes_in_the_same_graph(store: Store):
-    graph = two_nodes(store, interrupt_before=["b"])
+def test_pause_before_a_node_stops_there_once_and_resumes_in_the_same_graph(driver: Driver, store: Store):
+    graph = visit("ab", store, interrupt_before=["b"])
 
-    paused = graph.invoke({}, thread("t"))
-    done = graph.invoke(None, thread("t"))
+    with pytest.raises(GraphInterrupt, match="stopped at node 'b'"):
+        driver.invoke(graph, {}, thread("raised"), raise_on_interrupt=True)
+    paused = driver.invoke(graph, {}, thread("t"))
+    done = driver.invoke(graph, None, thread("t"))
 
     assert (paused.is_interrupted, paused.next) == (True, ("b",))
     assert paused.value == {"counter": 1, "visited": ["a"]}
@@ -416,85 +366,41 @@ def test_pause_before_a_node_stops_there_once_and_resumes_in_the_same_graph(stor
     assert done.value == {"counter": 2, "visited": ["a", "b"]}
 
 
+@pytest.mark.seed("compiled.rs::interrupt_after_stops_execution")
 @pytest.mark.requirement("S3-03")
-def test_pause_after_a_node_keeps_its_work_and_does_not_repeat_it(store: Store):
-    graph = two_nodes(store, interrupt_after=["a"])
+def test_pause_after_a_node_keeps_its_work_and_does_not_repeat_it(driver: Driver, store: Store):
+    graph = visit("ab", store, interrupt_after=["a"])
 
-    paused = graph.invoke({}, thread("t"))
-    done = graph.invoke(None, thread("t"))
+    paused = driver.invoke(graph, {}, thread("t"))
+    done = driver.invoke(graph, None, thread("t"))
 
-    assert paused.is_interrupted
+    assert (paused.is_interrupted, paused.next) == (True, ("b",))
     assert paused.value == {"counter": 1, "visited": ["a"]}
     assert done.value == {"counter": 2, "visited": ["a", "b"]}
 
 
 @pytest.mark.requirement("S3-03")
-def test_pause_after_a_node_holds_when_that_node_says_where_to_go(store: Store):
+def test_pause_after_a_node_holds_when_that_node_says_where_to_go(driver: Driver, store: Store):
     builder = StateGraph(Visits).add_node("a", lambda state: Command(update={"counter": 1}, goto="b"))
     builder.add_node("b", counting("b")).add_edge(START, "a")
     graph = builder.compile(store, interrupt_after=["a"])
 
-    paused = graph.invoke({}, thread("t"))
+    paused = driver.invoke(graph, {}, thread("t"))
 
     assert (paused.is_interrupted, paused.next) == (True, ("b",))
 
 
-@pytest.mark.requirement("S3-03", "S3-04")
-def test_agent_stopped_before_its_tools_has_saved_what_was_said(store: Store):
-    def agent(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1", "type": "tool_call"}])]}
-
-    builder = StateGraph(MessagesState).add_sequence([agent, ("tools", lambda state: None)]).add_edge(START, "agent")
-    graph = builder.compile(store, interrupt_before=["tools"])
-
-    graph.invoke({"messages": [HumanMessage("hello")]}, thread("t"))
-
-    saved = graph.get_state(thread("t"))
-    assert saved.next == ("tools",)
-    assert [message.type for message in saved.values["messages"]] == ["human", "ai"]
-    assert saved.values["messages"][1].tool_calls[0]["name"] == "f"
-
-
-# ── Streams and commands ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.requirement("S3-03", "S3-05")
-def test_stream_ends_at_a_pause_with_an_interrupt_part_and_goes_on_with_the_rest(store: Store):
-    graph = two_nodes(store, interrupt_after=["a"])
-
-    until_pause = list(graph.stream({}, thread("t")))
-    until_end = list(graph.stream(None, thread("t")))
-
-    assert until_pause == [{"a": {"counter": 1, "visited": ["a"]}}, {"__interrupt__": ()}]
-    assert until_end == [{"b": {"counter": 1, "visited": ["b"]}}]
-
-
-@pytest.mark.requirement("S3-12")
-def test_command_of_a_node_that_only_updates_is_merged_and_routed_as_usual():
-    only_updates = ("a", lambda state: Command(update={"counter": 5, "visited": ["a"]}))
-    builder = StateGraph(Visits).add_sequence([only_updates, ("b", counting("b"))]).add_edge(START, "a")
-
-    assert builder.compile().invoke({}).value == {"counter": 6, "visited": ["a", "b"]}
-
-
-@pytest.mark.requirement("S3-12")
-def test_command_of_a_node_skips_ahead_loops_back_and_ends():
-    def jump(state: Visits) -> Command:
-        goto = {1: "last", 2: "jump"}.get(len(state["visited"]), END)
-        return Command(update={"visited": ["jump"]}, goto=goto)
-
-    builder = StateGraph(Visits).add_node("jump", jump).add_node("last", lambda state: Command(goto="jump"))
-    builder.add_node("never", counting("never")).add_edge(START, "jump")
-
-    assert builder.compile().invoke({"visited": ["start"]})["visited"] == ["start", "jump", "jump", "jump"]
-
-
+@pytest.mark.seed("compiled.rs::max_iterations_guard")
 @pytest.mark.requirement("S3-06")
-def test_run_that_never_ends_is_stopped_and_keeps_its_state(store: Store):
+def test_run_that_never_ends_is_stopped_and_keeps_its_state(driver: Driver, store: Store):
     builder = StateGraph(Visits).add_node("a", counting("a")).add_edge(START, "a").add_edge("a", "a")
     graph = builder.compile(store)
 
     with pytest.raises(GraphRecursionError, match="3 steps"):
-        graph.invoke({}, {**thread("t"), "recursion_limit": 3})
+        driver.invoke(graph, {}, {**thread("t"), "recursion_limit": 3})
+    counted = graph.get_state(thread("t")).values["counter"]
+    with pytest.raises(GraphRecursionError, match="5 steps"):
+        driver.invoke(graph, None, {**thread("t"), "recursion_limit": 5})
 
-    assert graph.get_state(thread("t")).values["counter"] == 3
+    assert counted == 3
+    assert graph.get_state(thread("t")).values["counter"] == 8, "it goes on from where it was stopped"

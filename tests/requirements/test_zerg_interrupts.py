@@ -276,6 +276,7 @@ def test_thread_in_memory_lives_as_long_as_its_saver():
         in_line(Order, approve).compile(MemorySaver()).invoke(Command(resume="yes"), thread("order"))
 
 
+@pytest.mark.seed("test_agent_state_recovery.py::stuck runs and jobs found, active ones untouched, repeatable")
 @pytest.mark.requirement("Z0-05")
 def test_crash_in_the_middle_of_a_run_loses_no_finished_step(tmp_path):
     program, ledger = tmp_path / "crash.py", tmp_path / "ledger"
