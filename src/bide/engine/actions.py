@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple
 
 from bide.engine.care import Limits
-from bide.engine.context import TaskContext
+from bide.engine.context import Pause, TaskContext
 from bide.engine.spec import PREVIOUS, Call, Subgraph
-from bide.engine.values import Site
+from bide.engine.values import Ending, Site
 
 
 class Action(NamedTuple):
@@ -70,6 +70,18 @@ _INJECTED: Mapping[str, Callable[[TaskContext], Any]] = {
     "parallel_results": lambda context: list(context.assignment.checkpoint.values.get("parallel_results", ())),
     "runtime": lambda context: context.runtime(),
 }
+
+
+def take_over(context: TaskContext, ending: Ending) -> None:
+    """Take over what a graph inside this task could not save or decide by itself; its pause is this task's own."""
+    context.carried += ending.carried
+    context.inner += ending.asks
+    if ending.error is not None:
+        raise ending.error
+    if ending.asks:
+        raise Pause(ending.asks[0])
+    if ending.is_stopped:
+        raise Stopped
 
 
 def settle_children(context: TaskContext) -> Generator[Any, Any, None]:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Any, NamedTuple
 
-from bide.engine.actions import Descend, Rest, Stopped, Write, action
+from bide.engine.actions import Descend, Rest, Stopped, Write, action, take_over
 from bide.engine.care import policy_for, read_limits
-from bide.engine.context import Pause, TaskContext
+from bide.engine.context import TaskContext
 from bide.engine.nested import site_of
 from bide.engine.returned import Read, read_ending, read_result
 from bide.engine.spec import GraphSpec, NodeSpec
@@ -209,14 +209,7 @@ def _inside(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -
     if context.attempt > 1:
         site = site._replace(is_fresh=False)
     ending = yield Descend(sub, given, site)
-    context.carried += ending.carried
-    context.inner = ending.asks
-    if ending.error is not None:
-        raise ending.error
-    if ending.asks:
-        raise Pause(ending.asks[0])
-    if ending.is_stopped:
-        raise Stopped
+    take_over(context, ending)
     if sub.keeps is True and not ending.up:
         context.frames = {**(context.frames or {}), site.ns: ending.checkpoint.seq}
     return read_ending(spec, sub.spec, context, given, ending)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bide.engine.actions import Descend, Stopped
-from bide.engine.context import Leave, Pause, TaskContext, running_task
+from bide.engine.actions import Descend, take_over
+from bide.engine.context import Leave, TaskContext, running_task
 from bide.engine.drive import run_inside
 from bide.engine.nested import site_of
 from bide.engine.values import Ending
@@ -63,14 +63,7 @@ def _descent(graph: CompiledGraph, context: TaskContext, given: Any) -> Descend:
 
 def _ended(graph: CompiledGraph, context: TaskContext, action: Descend, ending: Ending) -> Ending:
     """Hand on what the graph could not save or decide by itself; a pause unwinds the code that called it."""
-    context.carried += ending.carried
-    context.inner += ending.asks
-    if ending.error is not None:
-        raise ending.error
-    if ending.asks:
-        raise Pause(ending.asks[0])
-    if ending.is_stopped:
-        raise Stopped
+    take_over(context, ending)
     if ending.up:
         raise Leave(ending.up)
     if action.sub.keeps is True:
