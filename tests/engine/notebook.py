@@ -1,8 +1,8 @@
 """A store in a few lines, without a database: the meaning of each effect, and nothing else.
 
-A `Notebook` holds what would be on disk of one thread. A `Pen` writes in it, for one call: the engine's `Saver`, and the
-`Journal` of its tasks. The tests of the flow drive both by hand; the simulation (`tests/simulation`) lets many pens
-fight over one notebook.
+A `Notebook` holds what would be on disk of one thread. A `Pen` writes in it, for one call: the engine's `Saver`, and
+the `Journal` of its tasks. The tests of the flow drive both by hand; the simulation (`tests/simulation`) lets many
+pens fight over one notebook.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from bide.clock import SystemClock
-from bide.engine.context import RunContext, Surroundings, TaskContext
+from bide.engine.context import TaskContext
 from bide.engine.drive import perform
 from bide.engine.flow import Flow
 from bide.engine.opening import NOTHING, Request
-from bide.engine.plan import branch_of
+from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
     Assignment,
@@ -115,10 +115,11 @@ class Notebook:
         steps = {
             task_id: dict(lines)
             for task_id, lines in self.steps.items()
-            if task_id.startswith(prefix) and branch_of(prefix, task_id) == task_id
+            if task_id.startswith(prefix) and "|" not in task_id[len(prefix) :]
         }
         waits = [wait for wait in self.waits.values() if wait.question.task_id.startswith(prefix)]
-        done = frozenset(task_id for task_id in self.results if task_id.startswith(prefix))
+        made = [f"{task}:{key}" for task, lines in self.steps.items() for key, line in lines.items() if line.is_done]
+        done = frozenset(id_ for id_ in (*self.results, *made) if id_.startswith(prefix))
         errors = {task_id: error for task_id, error in self.errors.items() if task_id not in self.results}
         order = in_task_order(checkpoint, waits)
         return Loaded("uid", self.head_of(ns), None, checkpoint, results, errors, steps, order, "thread", "", done)
@@ -126,7 +127,8 @@ class Notebook:
     def lines(self) -> Lines:
         """Return which lines the journal has, whatever they say."""
         steps = ((task_id, key, line.is_done) for task_id, lines in self.steps.items() for key, line in lines.items())
-        return frozenset((*steps, *((task_id,) for task_id in (*self.results, *self.errors))))
+        results = ((task_id, "result") for task_id in self.results)
+        return frozenset((*steps, *results, *self.errors.items()))
 
     # ── Taking the thread, and editing it from outside ─────────────────────────────────────────────────────────────
 

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from bide.engine.actions import Action, Descend, Rest, Settle, Write
 from bide.engine.ainbox import AsyncInbox
-from bide.engine.context import RunContext, TaskContext, entering, leaving, mark_attempt
+from bide.engine.context import TaskContext, entering, leaving, mark_attempt
 from bide.engine.deadline import Deadline
 from bide.engine.drive import MOST_THREADS, Saver, Workforce, go_inside, save, tell_inside
 from bide.engine.pool import POOL
+from bide.engine.run_context import RunContext
 from bide.engine.shield import to_its_end
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Assignment, Emit, Ending, Join, Outcome, Start

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Any, NamedTuple
 
-from bide.engine.actions import Descend, Rest, Stopped, Write, action, take_over
+from bide.engine.actions import Descend, Rest, Settle, Stopped, Write, action, take_over
 from bide.engine.care import policy_for, read_limits
 from bide.engine.context import TaskContext
 from bide.engine.nested import site_of
@@ -130,6 +130,7 @@ def _handled(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, 
         if journal is not None:
             entry = JournalEntry(FAILED, "", True, [type(error).__name__, str(error)])
             yield Write(journal.keep, (context.task, FAILED, entry))
+    yield from _end_children(context)
     context.begin_again()
     context.space = "handler"
     result = yield action(handler, given, context, error=NodeError(node.name, error))
@@ -165,10 +166,18 @@ def _attempts(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any,
                 if policy is not None:
                     error.add_note(f"It was attempt {attempt} of {most}.")
                 raise
+        yield from _end_children(context)
         context.begin_again()
         # What graphs inside had to hand on belongs to the attempt that failed; the next begins where they are saved.
         context.carried, context.inner = [], ()
         attempt += 1
+
+
+def _end_children(context: TaskContext) -> Generator[Any, Any, None]:
+    """Wait for the tasks of an attempt that failed; what they asked and raised is not the next one's."""
+    if context.children:
+        yield Settle(tuple(context.children))
+        context.children = None
 
 
 def _next_attempt(context: TaskContext) -> tuple[int, int | None]:

@@ -23,6 +23,7 @@ from bide.engine.attempts import VALUE, cared_for
 from bide.engine.channels import lend
 from bide.engine.context import Pause, TaskContext, running_task, task_context
 from bide.engine.drive import perform
+from bide.engine.plan import place_in_tree
 from bide.engine.pool import POOL
 from bide.engine.spec import NodeSpec
 from bide.engine.values import RESULT, TASK, Assignment, Emit, JournalEntry, Outcome, Question, Task
@@ -139,11 +140,12 @@ class Child(Handle):
         self.frames_key = f"@frames {key}"
         """Where it is kept how graphs that go on between calls were left."""
         self.attempt = parent.attempt
+        self.call = len(parent.visited)
         self.work: Any = None
         """The asyncio task in which it runs, if it is async."""
         task = Task(f"{parent.task.id}:{key}", node.name)
         below = (wait for wait in parent.assignment.waits if _is_below(wait.question.task_id, task.id))
-        waits = tuple(sorted(below, key=lambda wait: _in_order_of_calls(wait.question.task_id)))
+        waits = tuple(sorted(below, key=lambda wait: place_in_tree(wait.question)))
         is_fresh = parent.assignment.is_fresh and parent.attempt == 1
         steps = self.kin.get(task.id, {})
         assignment = Assignment(task, parent.assignment.checkpoint, waits, steps, is_fresh=is_fresh, kin=self.kin)
@@ -259,9 +261,14 @@ class Child(Handle):
                     yield Write(journal.keep, (parent.task, self.frames_key, entry))
                 yield from self._keep(journal.keep, JournalEntry(node.name, self.digest, True, value))
             writes = (("value", value),)
-            is_cached = context.space == "cached"
-            streamed: set[str] | frozenset[str] = context.streamed or frozenset()
-            return Outcome(context.task, writes, carried=tuple(context.carried), is_cached=is_cached, streamed=streamed)
+            return Outcome(
+                context.task,
+                writes,
+                carried=tuple(context.carried),
+                is_cached=context.space == "cached",
+                streamed=context.streamed or frozenset(),
+                is_value=True,
+            )
         except (Pause, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — what a task raises is its outcome
             if context.children:
                 try:
@@ -293,7 +300,7 @@ class Child(Handle):
             # asyncio.TaskGroup wraps what its tasks raise, a pause among it; a failure beside it counts more.
             pauses, rest = error.split(Pause)
             error = rest or _first(pauses or error)
-        asks = (*context.inner, *context.asked)
+        asks = tuple(map(self._placed, (*context.inner, *context.asked)))
         if isinstance(error, Pause) and asks:
             return Outcome(context.task, asks=asks, carried=tuple(context.carried))
         if not isinstance(error, Exception):
@@ -302,7 +309,13 @@ class Child(Handle):
             told = f"Task {self.node.name!r} called interrupt({context.asked[0].value!r}) and then caught its signal."
             swallowed = InterruptSwallowedError(told)
             swallowed.__cause__, error = error, swallowed
-        return Outcome(context.task, error=error, asks=context.inner, carried=tuple(context.carried))
+        inner = asks[: len(context.inner)]
+        return Outcome(context.task, error=error, asks=inner, carried=tuple(context.carried))
+
+    def _placed(self, question: Question) -> Question:
+        """Note as which call this one was made; a question that was only read again knows its whole way."""
+        is_whole = len(question.place) == len(_calls_in(question.task_id))
+        return question if is_whole else question._replace(place=(self.call, *question.place))
 
     # ── How long its parent waits ──────────────────────────────────────────────────────────────────────────────────
 
@@ -352,11 +365,19 @@ class Child(Handle):
         self.set_exception(signal)
 
     def _tell(self, kind: str, outcome: Outcome | None = None) -> None:
-        """Tell the reader of a live stream that the task begins, or how it ended."""
+        """Tell the reader of the stream that the task begins, or how it ended."""
         run, context = self.parent.run, self.context
-        if run.tell is not None and kind in run.request.wants and run.spec.value_key is not None:
-            what = outcome or context.task._replace(arg=self.arguments)
-            run.tell(Emit(kind, (context.assignment.checkpoint, what), run.ns, run.spec))
+        if kind not in run.request.wants:
+            return
+        what = outcome or context.task._replace(arg=self.arguments)
+        event = Emit(kind, (context.assignment.checkpoint, what), run.ns, run.spec)
+        if run.tell is not None:
+            run.tell(event)
+            return
+        with self.kin.lock:
+            # Nobody listens while the node runs; its own result brings along what its tasks have to tell.
+            self.parent.told = [*(self.parent.told or ()), *(context.told or ()), event]
+            context.told = None
 
 
 def running_loop() -> Any:
@@ -381,8 +402,8 @@ def _is_below(task_id: str, path: str) -> bool:
     return task_id.startswith(path) and task_id[len(path) : len(path) + 1] in ("", ":", "|")
 
 
-def _in_order_of_calls(task_id: str) -> list[int]:
-    """Return something to sort the tasks below one by, that knows that the tenth call comes after the second."""
+def _calls_in(task_id: str) -> list[int]:
+    """Return the numbers of the calls on the way to a task."""
     return [int(number) for number in findall(r"#(\d+)", task_id)]
 
 

@@ -6,15 +6,14 @@ One context variable, set for the length of a task. Nothing is smuggled through 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
-from bide.codec import Codec
-from bide.engine.opening import Request
 from bide.engine.plan import planned_at, question_id
-from bide.engine.spec import PREVIOUS, GraphSpec
-from bide.engine.values import CUSTOM, Assignment, Begun, Emit, JournalEntry, Question, Task, Wait
+from bide.engine.run_context import Journal, RunContext
+from bide.engine.spec import PREVIOUS
+from bide.engine.values import CUSTOM, Assignment, Emit, JournalEntry, Question, Wait
 from bide.errors import (
     GraphError,
     InterruptError,
@@ -28,7 +27,7 @@ from bide.shape import build, json_schema
 from bide.types import Command, Overwrite, Runtime, StreamWriter, WaitStatus
 
 if TYPE_CHECKING:
-    from bide.clock import Clock
+    pass
 
 
 class Pause(BaseException):
@@ -54,115 +53,6 @@ class Leave(BaseException):
         return [Command(update=command.update, goto=command.goto) for command in self.commands]
 
 
-class Journal(Protocol):
-    """Where the steps of a task are kept, durably, as soon as they are made; and what saves the tasks' graph."""
-
-    codec: Codec
-    store: Any
-    blocking: bool
-
-    def perform(self, effect: Any) -> Any:
-        """Do one of Load, Begin, Prepare, Record, Commit, Edit."""
-        ...
-
-    def abandon(self, reason: BaseException) -> None:
-        """Let go of a run that its caller has dropped; a no-op when it has ended."""
-        ...
-
-    def check_held(self) -> None:
-        """Raise LeaseLostError if the run is no longer ours: its steps must not go on."""
-        ...
-
-    def intend(self, task: Task, key: str, entry: JournalEntry) -> None:
-        """Keep that a step is about to be made."""
-        ...
-
-    def keep(self, task: Task, key: str, entry: JournalEntry) -> None:
-        """Keep the result of a step."""
-        ...
-
-    def is_unchanged(self, key: str, value: Any) -> bool:
-        """Say whether a state key is stored with just this value."""
-        ...
-
-    def transact(self, task: Task, key: str, entry: JournalEntry, work: Callable[[Any], Any]) -> Any:
-        """Run `work` with a database connection and keep its result in the same transaction."""
-        ...
-
-    def inside(self, spec: GraphSpec, ns: str, prefix: str) -> Any:
-        """Return the journal of a graph inside a task of this one; it saves that graph's steps, too."""
-        ...
-
-
-class Cache(Protocol):
-    """Where results of nodes with a `CachePolicy` are kept."""
-
-    def get(self, place: str, key: str) -> bytes | None:
-        """Return what is kept under a key, unless its time is over."""
-        ...
-
-    def put(self, place: str, key: str, body: bytes, ttl: float | None) -> None:
-        """Keep a result, for so many seconds."""
-        ...
-
-
-class Surroundings(NamedTuple):
-    """What a run finds around it: the same for the graphs inside its tasks."""
-
-    config: Mapping[str, Any]
-    clock: Clock
-    context: Any = None
-    items: Any = None
-    """The long-term store."""
-    cache: Cache | None = None
-    scope: Callable[[TaskContext], AbstractContextManager[Any]] | None = None
-    """What surrounds the code of each node: libraries may need to know of the run."""
-
-
-class RunContext:
-    """What all tasks of one graph share, in one run."""
-
-    __slots__ = ("around", "config", "crew", "journal", "ns", "request", "run_id", "spec", "tell", "thread_id", "uid")
-
-    def __init__(
-        self,
-        spec: GraphSpec,
-        request: Request,
-        around: Surroundings,
-        *,
-        thread_id: str | None = None,
-        journal: Journal | None = None,
-    ) -> None:
-        self.spec = spec
-        self.request = request
-        self.around = around
-        self.thread_id = thread_id
-        self.config = around.config
-        self.journal = journal
-        self.tell: Callable[[Emit], None] | None = None
-        """Sends an event to whoever reads the stream; None when nobody does."""
-        self.crew: Any = None
-        """Who runs the tasks; graphs inside tasks are run by their likes."""
-        self.ns: tuple[str, ...] = ()
-        """The path of tasks around this graph, as readers of streams see it."""
-        self.uid = ""
-        self.run_id: str | None = None
-
-    def belong(self, begun: Begun) -> None:
-        """Learn which thread and which run this is, once it has begun."""
-        self.uid, self.run_id, self.thread_id = begun.uid, begun.run_id, begun.thread_id
-        self.config = {**self.config, "configurable": {**self.config["configurable"], "thread_id": begun.thread_id}}
-
-    def inside(self, spec: GraphSpec, request: Request, journal: Journal | None, ns: tuple[str, ...]) -> RunContext:
-        """Return what the tasks of a graph inside one of these tasks share."""
-        inner = RunContext(spec, request, self.around, thread_id=self.thread_id, journal=journal)
-        inner.config = self.config
-        inner.ns = ns
-        inner.tell = self.tell if self.request.subgraphs else None
-        inner.uid, inner.run_id = self.uid, self.run_id
-        return inner
-
-
 class TaskContext:
     """One task while it runs: its answers, its journal, and what it has asked so far."""
 
@@ -183,6 +73,7 @@ class TaskContext:
         "steps",
         "streamed",
         "task",
+        "told",
         "unkeyed",
         "visited",
         "waits",
@@ -208,6 +99,8 @@ class TaskContext:
         self.children: list[Any] | None = None
         """Tasks that this task has started and must not outlive."""
         self.config = run.config
+        self.told: list[Emit] | None = None
+        """What tasks that this one has started have to tell, when nobody listens yet."""
         self.streamed: set[str] | None = None
         """Ids of messages that models have told already, when somebody listens."""
         self.attempt = 1
@@ -226,7 +119,7 @@ class TaskContext:
     @property
     def has_more(self) -> bool:
         """Whether the task leaves more than what its node returned."""
-        is_told = self.streamed is not None
+        is_told = self.streamed is not None or self.told is not None
         return bool(is_told or self.assignment.steps or self.carried or self.children or self.frames or self.space)
 
     def remember(self, key: str, entry: JournalEntry) -> None:
@@ -402,6 +295,11 @@ def _check_update(context: TaskContext, journal: Journal, update: Any) -> None:
     if update is None:
         return
     spec, node = context.run.spec, context.task.node
+    if spec.value_key is not None or ":" in context.task.id.rpartition("|")[2]:
+        raise InvalidUpdateError(
+            f"interrupt(update=…) in {node!r}: an entrypoint and a task have no state that could be updated. Leave "
+            f"update out; what is worth keeping is returned by a task, or saved with entrypoint.final(save=…)."
+        )
     pairs = spec.read_update(update)
     if pairs is None:
         raise InvalidUpdateError(f"interrupt(update={update!r}) in node {node!r} must be a dict of state keys.")
@@ -476,10 +374,8 @@ def leaving(token: Any) -> None:
 
 
 __all__ = [
-    "Journal",
     "Leave",
     "Pause",
-    "RunContext",
     "TaskContext",
     "entering",
     "get_config",

@@ -15,11 +15,12 @@ from threading import Event, Lock
 from typing import Any, Protocol, TypeVar
 
 from bide.engine.actions import Action, Descend, Rest, Settle, Write
-from bide.engine.context import RunContext, TaskContext, entering, leaving, mark_attempt
+from bide.engine.context import TaskContext, entering, leaving, mark_attempt
 from bide.engine.deadline import Deadline
 from bide.engine.inbox import Inbox
 from bide.engine.nested import descend
 from bide.engine.pool import POOL
+from bide.engine.run_context import RunContext
 from bide.engine.spec import GraphSpec
 from bide.engine.tally import Tally
 from bide.engine.values import Assignment, Begun, Emit, Ending, Join, Outcome, Start

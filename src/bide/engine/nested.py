@@ -124,7 +124,8 @@ def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
             created_at=None,
         )
         checkpoint = yield from reroute(spec, checkpoint)
-    opening = Opening(None, checkpoint, loaded.results, loaded.steps, loaded.waits, is_fresh=False)
+    results, steps, waits = loaded.results, loaded.steps, loaded.waits
+    opening = Opening(None, checkpoint, results, steps, waits, is_fresh=False, done=loaded.done)
     return opening, frozenset() if is_new else None
 
 

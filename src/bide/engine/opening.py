@@ -81,6 +81,8 @@ class Opening(NamedTuple):
     """Whether no task of the present step can have run before."""
     is_replay: bool = False
     """Whether what is known is of later steps: the graph starts again, and goes through them once more."""
+    done: Set[str] = frozenset()
+    """Tasks inside those of the present step that have finished."""
 
 
 NOTHING = Loaded(None, 0, None, None, {}, {}, {}, ())
@@ -233,7 +235,7 @@ def _taken(
     )
     is_new = loaded.checkpoint is not checkpoint
     begin = Begin(loaded, checkpoint if is_new else None, changed, claim=loaded.run, answers=tuple(answers))
-    return Opening(begin, checkpoint, loaded.results, loaded.steps, waits, is_fresh=False)
+    return Opening(begin, checkpoint, loaded.results, loaded.steps, waits, is_fresh=False, done=loaded.done)
 
 
 # ── Resume ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -92,22 +92,24 @@ def branch_of(prefix: str, task_id: str) -> str:
 def place_in_tree(question: Question) -> tuple[Any, ...]:
     """Say where a question stands among all of a thread, as something to sort by.
 
-    That is the place of its task at each level (nodes by name, then `Send`s in the order they were sent), and among the
-    questions of one task the order in which they were asked; those with keys come last, by key.
+    That is the place of its task at each level: nodes by name, then `Send`s in the order they were sent; tasks that
+    code has started in the order of the calls. What a task asks itself comes after what it had called, in the order in
+    which it was asked; questions with keys come last, by key.
     """
-    levels = tuple(_place_of(element) for element in question.task_id.replace(":", "|").split("|"))
+    calls = iter(question.place)
+    levels = [_place_of(element, calls) for element in question.task_id.replace(":", "|").split("|")]
     number = question.key.removeprefix("#")
     is_counted = number != question.key and number.isdecimal()
-    return levels, (0, int(number), "") if is_counted else (1, 0, question.key)
+    return *levels, (2, int(number), "") if is_counted else (3, 0, question.key)
 
 
-def _place_of(element: str) -> tuple[bool, int, str]:
-    started, hash_, number = element.rpartition("#")
-    if hash_:
-        return False, int(number), started
+def _place_of(element: str, calls: Iterator[int]) -> tuple[int, int, str]:
     planned, _, name = element.partition(".")
-    send = planned.partition("/")[2]
-    return (bool(send), int(send or 0), name) if name else (False, int(element), "")
+    if name:
+        send = planned.partition("/")[2]
+        return (1, int(send), name) if send else (0, 0, name)
+    started, hash_, number = element.rpartition("#")
+    return (0, next(calls, int(number)), started) if hash_ else (0, int(element), "")
 
 
 def held_before(

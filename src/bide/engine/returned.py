@@ -157,6 +157,8 @@ def read_ending(outer: GraphSpec, inner: GraphSpec, context: TaskContext, given:
     """Turn the end of a graph that is a node into what that node returned."""
     if ending.up:
         return read_result(outer, context, given, [Command(update=up.update, goto=up.goto) for up in ending.up])
+    if inner.value_key is not None:
+        return read_result(outer, context, given, ending.checkpoint.values.get(inner.value_key))
     # What a Send brought was not the outer state, so all of it is new there.
     got = (outer.read_update(given) or {}) if context.task.arg is UNSET else {}
     values = ending.checkpoint.values

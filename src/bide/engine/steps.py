@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from bide.engine.context import Journal, TaskContext, inside_step, interrupt, task_context
+from bide.engine.context import TaskContext, inside_step, interrupt, task_context
+from bide.engine.run_context import Journal
 from bide.engine.values import JournalEntry
 from bide.errors import ReplayMismatchError, StepError
 from bide.types import Effect

@@ -45,6 +45,8 @@ class Question(NamedTuple):
     update: Any = None
     refused: Exception | None = None
     """Why the answer it had does not fit; the question is open again."""
+    place: tuple[int, ...] = ()
+    """For each `@task` on the way to it, as which call that one was made."""
 
     @property
     def is_static(self) -> bool:
@@ -90,6 +92,10 @@ class Outcome(NamedTuple):
     """Whether the node did not run: an earlier result was taken."""
     streamed: Set[str] = frozenset()
     """Ids of messages that were told while the node ran."""
+    told: tuple[Emit, ...] = ()
+    """What tasks that it started have to tell, when nobody listened while they ran."""
+    is_value: bool = False
+    """Whether it is what a function returned, and no update of a state."""
 
     @property
     def is_done(self) -> bool:

@@ -44,6 +44,7 @@ class Walk:
         "budget",
         "carried",
         "checkpoint",
+        "done",
         "is_fresh",
         "is_settled",
         "known",
@@ -72,6 +73,7 @@ class Walk:
         self.steps = opening.steps
         self.waits = opening.waits
         self.is_fresh = opening.is_fresh
+        self.done = opening.done
         self.known = (opening.waits, opening.steps) if opening.is_replay else None
         """What is known of all steps, when the graph goes through them once more."""
         if self.known is not None:
@@ -124,7 +126,7 @@ class Walk:
 
     def to_the_end(self, *, is_new: bool) -> Flow:
         """Go step by step until the graph is done, or waits."""
-        if VALUES in self.wants:
+        if VALUES in self.wants and not (is_new and self.spec.value_key is not None):
             yield Emit(VALUES, self.checkpoint)
         if is_new and SAVED in self.wants:
             yield Emit(SAVED, self.checkpoint)
@@ -200,7 +202,7 @@ class Walk:
 
     def _runnable(self) -> list[Task]:
         """Return the tasks that have no result yet and do not wait for an answer."""
-        return ready_tasks(self.checkpoint, self.results, self.waits)
+        return ready_tasks(self.checkpoint, self.results, self.waits, self.done)
 
     def _assign(self, task: Task) -> Assignment:
         if not self.waits and not self.steps:
@@ -228,7 +230,8 @@ class Walk:
                 self.unsaved += done
             if RESULT in self.wants:
                 told = [finished[outcome.task.id] for outcome in batch if not outcome.is_skipped]
-                self.untold += [Emit(RESULT, (self.checkpoint, outcome)) for outcome in told]
+                for outcome in told:
+                    self.untold += (*outcome.told, Emit(RESULT, (self.checkpoint, outcome)))
                 if running:
                     yield from self._tell()
 

@@ -86,17 +86,20 @@ def _with_rest(outcome: Outcome, context: TaskContext, up: tuple[Command[Any], .
         carried=tuple(context.carried),
         is_cached=context.space == "cached",
         streamed=context.streamed or frozenset(),
+        told=tuple(context.told or ()),
     )
 
 
 def _unfinished(context: TaskContext, error: BaseException) -> Outcome:
     """Tell a task that asks from one that failed. What is neither (Ctrl-C, cancellation) goes on up."""
     outcome = _told(context, error)
-    return outcome._replace(carried=tuple(context.carried)) if context.carried else outcome
+    if context.carried or context.told:
+        outcome = outcome._replace(carried=tuple(context.carried), told=tuple(context.told or ()))
+    return outcome
 
 
 def _told(context: TaskContext, error: BaseException) -> Outcome:
-    task, asks = context.task, (*context.asked, *context.inner)
+    task, asks = context.task, (*context.inner, *context.asked)
     if isinstance(error, Pause):
         if error.question not in asks:
             return Outcome(task, error=_stray_pause(error, context))

@@ -160,7 +160,9 @@ class Pages:
 
     def wait_row(self, question: Question) -> WaitRow:
         """Write down an open question."""
-        shown = self.codec.encode([question.value, question.schema], f"interrupt value in node {question.node!r}")
+        shown = self.codec.encode(
+            [question.value, question.schema, *question.place], f"interrupt value in node {question.node!r}"
+        )
         return WaitRow(
             question.id,
             question.task_id,
@@ -245,8 +247,9 @@ class Pages:
     def wait(self, row: WaitRow) -> Wait:
         """Turn a row back into a wait."""
         with self._reading(f"question {row.wait_id}") as where:
-            value, schema = self._decoded(row.question, where)
+            value, schema, *calls = self._decoded(row.question, where)
             question = Question(row.wait_id, row.task_id, row.node, row.key, row.kind, value, row.digest, schema)
+            question = question._replace(place=tuple(calls)) if calls else question
             answer = UNSET if row.answer is None else self._decoded(row.answer, f"the answer to {where}")
             return Wait(question, row.status, answer, row.answered_at)
 

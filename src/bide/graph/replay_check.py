@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bide.codec import Codec
-from bide.engine.context import RunContext, Surroundings, TaskContext
+from bide.engine.context import TaskContext
 from bide.engine.drive import Crew, perform
 from bide.engine.opening import Request, check_fits
+from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Assignment, Loaded, Outcome, Question, Task
 from bide.engine.work import work

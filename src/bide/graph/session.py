@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bide.clock import uuid7
-from bide.engine.context import RunContext, Surroundings
 from bide.engine.flow import advance
+from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
 from bide.engine.values import CUSTOM, MESSAGES
 from bide.errors import GraphError, InvalidUpdateError, UnknownThreadError

@@ -151,7 +151,11 @@ class Shaper:
             yield "task_result", _task_end(what, event.spec or self.spec)
 
     def _task_start(self, event: Emit, checkpoint: Checkpoint, task: Task) -> dict[str, Any]:
-        given = output_of(event.spec or self.spec, checkpoint) if task.arg is UNSET else task.arg
+        spec = event.spec or self.spec
+        given = task.arg
+        if given is UNSET:
+            is_function = spec.value_key is not None
+            given = spec.nodes[task.node].read(checkpoint.values) if is_function else output_of(spec, checkpoint)
         triggers = [origin.node for origin in checkpoint.origins]
         return {"id": task.id, "name": task.node, "input": given, "triggers": triggers}
 
@@ -217,8 +221,8 @@ def update_of(outcome: Outcome, spec: GraphSpec) -> Any:
             update.setdefault(key, []).append(value.value if isinstance(value, Overwrite) else value)
     if not update:
         return None
-    if spec.value_key is not None:
-        return update[spec.value_key][0]
+    if spec.value_key is not None or outcome.is_value:
+        return update[spec.value_key or "value"][0]
     return {key: values[0] if len(values) == 1 else values for key, values in update.items()}
 
 

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from bide.clock import Clock
-from bide.engine.context import RunContext, Surroundings
 from bide.engine.drive import Crew, run
 from bide.engine.edit import Change, edit, fork, read_writes
 from bide.engine.opening import Request
+from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Load, Loaded
 from bide.errors import BideError, GraphError, UnknownCheckpointError, UnknownThreadError
