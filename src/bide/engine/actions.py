@@ -9,6 +9,7 @@ from bide.engine.care import Limits
 from bide.engine.context import Pause, TaskContext
 from bide.engine.spec import PREVIOUS, Call, Subgraph
 from bide.engine.values import Ending, Site
+from bide.errors import GraphDrained
 
 
 class Action(NamedTuple):
@@ -33,6 +34,10 @@ class Descend(NamedTuple):
     sub: Subgraph
     given: Any
     site: Site
+    limit: int | None = None
+    """How many steps it may take, if not as many as the graph around it."""
+    wants: frozenset[str] = frozenset()
+    """What the code that calls it wants to be told."""
 
 
 class Rest(NamedTuple):
@@ -47,8 +52,15 @@ class Settle(NamedTuple):
     children: tuple[Any, ...]
 
 
-class Stopped(Exception):
-    """The graph inside this task was left in the middle, because a task beside it had failed."""
+class Stopped(BaseException):
+    """The graph inside this task was left in the middle: a task beside it had failed, or the run was asked to stop.
+
+    It is no `Exception`: code that guards a call of a graph must not take it for an error of that graph.
+    """
+
+    def __init__(self, drained: Exception | None = None) -> None:
+        super().__init__("the graph inside this node was stopped; this signal must not be caught")
+        self.drained = drained
 
 
 def action(call: Call, given: Any, context: TaskContext, limits: Limits | None = None, **more: Any) -> Action:
@@ -76,6 +88,8 @@ def take_over(context: TaskContext, ending: Ending) -> None:
     """Take over what a graph inside this task could not save or decide by itself; its pause is this task's own."""
     context.carried += ending.carried
     context.inner += ending.asks
+    if isinstance(ending.error, GraphDrained):
+        raise Stopped(ending.error)
     if ending.error is not None:
         raise ending.error
     if ending.asks:

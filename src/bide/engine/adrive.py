@@ -201,15 +201,21 @@ _OTHERS: dict[type, Callable[[Any, TaskContext], Awaitable[Any]]] = {Write: _wri
 
 async def run_inside(action: Descend, context: TaskContext) -> Ending:
     """Run a graph inside a task, in the asyncio task of that task."""
+    async for item in items_inside(action, context):
+        ending = item
+    assert isinstance(ending, Ending)
+    return ending
+
+
+async def items_inside(action: Descend, context: TaskContext) -> AsyncGenerator[Emit | Ending, None]:
+    """Run a graph inside a task, and yield what it tells; the last item is its ending."""
     inner, flow = go_inside(action, context)
     outer: Workforce = context.run.crew
     crew = AsyncCrew(action.sub.spec, inner, most=outer.most, is_live=outer.is_live, outer=outer)
     async for item in arun(flow, crew, inner.journal):
         if isinstance(item, Emit):
             tell_inside(inner, item)
-        else:
-            ending = item
-    return ending
+        yield item
 
 
 def in_thread(context: TaskContext, function: Callable[..., Any], *args: Any, **kwargs: Any) -> asyncio.Future[Any]:

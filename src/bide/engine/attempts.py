@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from bide.engine.actions import Descend, Rest, Settle, Stopped, Write, action, take_over
 from bide.engine.care import policy_for, read_limits
 from bide.engine.context import TaskContext
-from bide.engine.nested import site_of
+from bide.engine.nested import frames_after, site_of
 from bide.engine.returned import Read, read_ending, read_result
 from bide.engine.spec import GraphSpec, NodeSpec
 from bide.engine.values import JournalEntry
@@ -219,6 +219,6 @@ def _inside(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -
         site = site._replace(is_fresh=False)
     ending = yield Descend(sub, given, site)
     take_over(context, ending)
-    if sub.keeps is True and not ending.up:
-        context.frames = {**(context.frames or {}), site.ns: ending.checkpoint.seq}
+    if not ending.up:
+        context.frames = frames_after(sub, site, ending, context.frames)
     return read_ending(spec, sub.spec, context, given, ending)

@@ -259,15 +259,21 @@ _OTHERS: dict[type, Callable[[Any, TaskContext], Any]] = {
 
 def run_inside(action: Descend, context: TaskContext) -> Ending:
     """Run a graph inside a task, in the thread of that task."""
+    for item in items_inside(action, context):
+        ending = item
+    assert isinstance(ending, Ending)
+    return ending
+
+
+def items_inside(action: Descend, context: TaskContext) -> Iterator[Emit | Ending]:
+    """Run a graph inside a task, and yield what it tells; the last item is its ending."""
     inner, flow = go_inside(action, context)
     outer: Workforce = context.run.crew
     crew = Crew(action.sub.spec, inner, most=outer.most, is_live=outer.is_live, outer=outer)
     for item in run(flow, crew, inner.journal):
         if isinstance(item, Emit):
             tell_inside(inner, item)
-        else:
-            ending = item
-    return ending
+        yield item
 
 
 def go_inside(action: Descend, context: TaskContext) -> tuple[RunContext, Generator[Any, Any, Ending]]:
@@ -279,8 +285,9 @@ def go_inside(action: Descend, context: TaskContext) -> tuple[RunContext, Genera
         seq=None,
         before=sub.before,
         after=sub.after,
-        wants=outer.wants if outer.subgraphs else frozenset(),
+        wants=action.wants | (outer.wants if outer.subgraphs else frozenset()),
         durable=outer.has_thread and sub.keeps is not False,
+        recursion_limit=action.limit or outer.recursion_limit,
     )
     journal = None if run_.journal is None else run_.journal.inside(sub.spec, site.ns, site.prefix)
     inner = run_.inside(sub.spec, request, journal, (*run_.ns, *shown_path(site.prefix[:-1])))
@@ -296,7 +303,7 @@ def shown_path(path: str) -> tuple[str, ...]:
 
 def tell_inside(inner: RunContext, event: Emit) -> None:
     """Hand an event of a graph inside a task to the reader of the stream."""
-    if inner.tell is not None:
+    if inner.tell is not None and inner.outer_wants(event.kind):
         inner.tell(event if event.ns else event._replace(ns=inner.ns, spec=inner.spec))
 
 

@@ -7,7 +7,7 @@ the graph around it, which saves them with its own next commit, in one transacti
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from bide.engine.apply import next_checkpoint, rerouted
@@ -40,15 +40,16 @@ from bide.engine.values import (
     Task,
 )
 from bide.engine.walk import Flow, Saving, Walk
-from bide.errors import InvalidUpdateError, LeaseLostError
+from bide.errors import GraphDrained, InvalidUpdateError, LeaseLostError
 from bide.types import START, RunStatus
 
 
 def site_of(sub: Subgraph, task: Task, assignment: Assignment, outer: GraphSpec, *, call: int | None) -> Site:
     """Say where a graph stands that is a node (`call` is None), or that a node's code calls as its n-th."""
     path = task.id if call is None or call == 1 else f"{task.id}:{call - 1}"
+    frames = assignment.checkpoint.values.get(FRAMES) or {}
     if sub.keeps is not True:
-        return Site(path, f"{path}|", None, assignment.is_fresh, ends_durably=call is not None)
+        return Site(path, f"{path}|", None, assignment.is_fresh, call is not None, frames)
     twins = [other for other in assignment.checkpoint.tasks if other.node == task.node]
     if len(twins) > 1:
         raise InvalidUpdateError(
@@ -57,8 +58,16 @@ def site_of(sub: Subgraph, task: Task, assignment: Assignment, outer: GraphSpec,
             f"without checkpointer=True, or call it one after the other."
         )
     ns = "@" + lasting_path(path)
-    base = (assignment.checkpoint.values.get(FRAMES) or {}).get(ns)
-    return Site(ns, f"{path}|", base, False, ends_durably=call is not None)
+    return Site(ns, f"{path}|", frames.get(ns), False, call is not None, frames)
+
+
+def frames_after(sub: Subgraph, site: Site, ending: Ending, known: Mapping[str, int] | None) -> dict[str, int] | None:
+    """Say where graphs that keep their state stand after this one has ended: itself, and those inside it."""
+    inside = ending.checkpoint.values.get(FRAMES) or {}
+    new = {ns: seq for ns, seq in inside.items() if site.frames.get(ns) != seq}
+    if sub.keeps is True:
+        return {**(known or {}), site.ns: ending.checkpoint.seq}
+    return {**(known or {}), **new} or None
 
 
 def lasting_path(path: str) -> str:
@@ -84,6 +93,10 @@ def descend(sub: Subgraph, request: Request, site: Site, uid: str) -> Flow:
     except LeaseLostError:
         raise
     except Exception as error:  # noqa: BLE001 — it is the failure of the task that this graph runs in
+        if walk.saves and walk.carried:
+            # The node may be tried again in this very run, and must then find where this graph stood.
+            yield Record((), tuple(walk.carried))
+            walk.carried = []
         return Ending(walk.checkpoint, tuple(walk.left), carried=tuple(walk.carried), error=error)
 
 
@@ -96,8 +109,12 @@ def _start(spec: GraphSpec, request: Request, site: Site, loaded: Loaded) -> Ope
     values = spec.initial() if base is None else {k: v for k, v in base.values.items() if not is_plan(k)}
     extras: frozenset[str] = frozenset() if base is None else base.extras
     before = Checkpoint(loaded.head, None, -1, "", values, (), (), extras=extras, ns=site.ns, prefix=site.prefix)
-    entry = Outcome(Task(f"{site.prefix}start", START), tuple(read_input(spec, request.input)))
+    writes = read_input(spec, request.input, must_fit=site.ends_durably)
+    entry = Outcome(Task(f"{site.prefix}start", START), tuple(writes))
     checkpoint, changed = next_checkpoint(spec, before, [entry], source="input")
+    if site.frames and base is None:
+        checkpoint = checkpoint._replace(values={**checkpoint.values, FRAMES: dict(site.frames)})
+        changed |= {FRAMES}
     if spec.start.branches:
         routed = yield from choose(checkpoint, [entry.task])
         checkpoint = rerouted(spec, checkpoint, [*spec.start.edges, *routed])
@@ -105,7 +122,9 @@ def _start(spec: GraphSpec, request: Request, site: Site, loaded: Loaded) -> Ope
     # A graph that is not saved starts again at every replay; what its tasks asked and made is known all the same.
     waits, steps = loaded.waits, loaded.steps
     is_replay = bool(waits or steps)
-    return Opening(None, checkpoint, {}, steps, waits, is_fresh=not is_replay, is_replay=is_replay), changed
+    is_fresh = site.is_fresh and not is_replay
+    ended = (loaded.done, loaded.failed)
+    return Opening(None, checkpoint, {}, steps, waits, is_fresh, is_replay, ended), changed
 
 
 def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
@@ -114,7 +133,9 @@ def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
     assert checkpoint is not None
     check_fits(spec, checkpoint)
     returned = returned_answers(loaded, ())
-    is_new = bool(returned) and not has_begun(loaded) and checkpoint.resume_value is None
+    own = {origin.task_id for origin in checkpoint.origins}
+    is_open = any(wait.question.kind == "return" and wait.question.task_id in own for wait in loaded.open_waits)
+    is_new = bool(returned) and not is_open and not has_begun(loaded) and checkpoint.resume_value is None
     if is_new:
         checkpoint = checkpoint._replace(
             seq=checkpoint.seq + 1,
@@ -125,7 +146,7 @@ def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
         )
         checkpoint = yield from reroute(spec, checkpoint)
     results, steps, waits = loaded.results, loaded.steps, loaded.waits
-    opening = Opening(None, checkpoint, results, steps, waits, is_fresh=False, done=loaded.done)
+    opening = Opening(None, checkpoint, results, steps, waits, is_fresh=False, ended=(loaded.done, loaded.failed))
     return opening, frozenset() if is_new else None
 
 
@@ -158,7 +179,8 @@ class _Inside(Walk):
         asks: Sequence[Question],
     ) -> Saving:
         if self.saves and self.unsaved:
-            yield Record(tuple(self.unsaved))
+            carried, self.carried = tuple(self.carried), []
+            yield Record(tuple(self.unsaved), carried)
         if self.saves and changed is not None:
             self.carried.append((yield Prepare(checkpoint, changed)))
 
@@ -178,7 +200,8 @@ class _Inside(Walk):
     ) -> Saving:
         # With the checkpoint that they belong to, so that another attempt finds them.
         carried, self.carried = tuple(self.carried), []
-        yield Record((*self.unsaved, *failed), carried)
+        told = () if isinstance(error, GraphDrained) else failed
+        yield Record((*self.unsaved, *told), carried)
         if changed is not None:
             self.carried.append((yield Prepare(checkpoint, changed)))
 

@@ -81,8 +81,8 @@ class Opening(NamedTuple):
     """Whether no task of the present step can have run before."""
     is_replay: bool = False
     """Whether what is known is of later steps: the graph starts again, and goes through them once more."""
-    done: Set[str] = frozenset()
-    """Tasks inside those of the present step that have finished."""
+    ended: tuple[Set[str], Set[str]] = (frozenset(), frozenset())
+    """The ids of tasks, at any depth, that have a result, and of those that failed."""
 
 
 NOTHING = Loaded(None, 0, None, None, {}, {}, {}, ())
@@ -116,7 +116,7 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
 # ── Start ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_input(spec: GraphSpec, given: Any) -> list[Write]:
+def read_input(spec: GraphSpec, given: Any, *, must_fit: bool = True) -> list[Write]:
     """Turn the caller's input into writes; keys that the graph does not take are left out, as long as one remains."""
     pairs = spec.read_update(given)
     if pairs is None:
@@ -125,7 +125,7 @@ def read_input(spec: GraphSpec, given: Any) -> list[Write]:
             f"schema, a Command, or None to go on."
         )
     writes = [(key, value) for key, value in pairs.items() if key in spec.input_keys]
-    if pairs and not writes:
+    if must_fit and pairs and not writes:
         raise EmptyInputError(
             f"None of the input's keys ({', '.join(map(repr, pairs))}) is a key of the graph's input. "
             f"It takes: {', '.join(sorted(spec.input_keys))}."
@@ -194,18 +194,25 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     if holds:
         return _taken(loaded, checkpoint, [(question, None) for question in holds])
     asks = tuple(wait.question for wait in loaded.open_waits)
-    can_run = ready_tasks(checkpoint, loaded.results, loaded.waits, loaded.done)
+    can_run = ready_tasks(checkpoint, loaded.results, loaded.waits, (loaded.done, loaded.failed))
     if not can_run and (asks or not checkpoint.tasks):
         return Ending(checkpoint, asks, frozenset(loaded.results))
     return _taken(loaded, checkpoint, [])
 
 
 def ready_tasks(
-    checkpoint: Checkpoint, results: Mapping[str, Outcome], waits: Sequence[Wait], done: Set[str] = frozenset()
+    checkpoint: Checkpoint,
+    results: Mapping[str, Outcome],
+    waits: Sequence[Wait],
+    ended: tuple[Set[str], Set[str]],
 ) -> list[Task]:
-    """Return the tasks that can run: no result yet, and no question open, or else one inside them that is settled."""
+    """Return the tasks that can run: no result yet, and no question open, or else something inside that can go on.
+
+    That is a task with all its questions settled, or one that failed, unless it has ended since, or one around it has.
+    """
     if not waits:
         return [task for task in checkpoint.tasks if task.id not in results]
+    done, failed = ended
     asking: dict[str, dict[str, bool]] = {}
     for wait in waits:
         inner = wait.question.task_id
@@ -215,10 +222,33 @@ def ready_tasks(
     for task in checkpoint.tasks:
         known = asking.get(task.id, {})
         if task.id not in results and (
-            not any(known.values()) or any(not is_open and inner not in done for inner, is_open in known.items())
+            not any(known.values())
+            or any(not is_open and not _has_ended(inner, done) for inner, is_open in known.items())
+            or any(branch_of(checkpoint.prefix, inner) == task.id for inner in _to_retry(failed, done, known))
         ):
             ready.append(task)
     return ready
+
+
+def _has_ended(task_id: str, done: Set[str]) -> bool:
+    """Whether a task, or one around it, has a result."""
+    while task_id not in done:
+        end = max(task_id.rfind("|"), task_id.rfind(":"))
+        if end < 0:
+            return False
+        task_id = task_id[:end]
+    return True
+
+
+def _to_retry(failed: Set[str], done: Set[str], asking: Mapping[str, bool]) -> list[str]:
+    """Return the innermost tasks that failed, and have neither ended nor asked since."""
+    return [
+        task_id
+        for task_id in failed
+        if not _has_ended(task_id, done)
+        and not asking.get(task_id, False)
+        and not any(other.startswith((f"{task_id}|", f"{task_id}:")) for other in failed)
+    ]
 
 
 def _taken(
@@ -235,7 +265,9 @@ def _taken(
     )
     is_new = loaded.checkpoint is not checkpoint
     begin = Begin(loaded, checkpoint if is_new else None, changed, claim=loaded.run, answers=tuple(answers))
-    return Opening(begin, checkpoint, loaded.results, loaded.steps, waits, is_fresh=False, done=loaded.done)
+    return Opening(
+        begin, checkpoint, loaded.results, loaded.steps, waits, is_fresh=False, ended=(loaded.done, loaded.failed)
+    )
 
 
 # ── Resume ─────────────────────────────────────────────────────────────────────────────────────────────────────

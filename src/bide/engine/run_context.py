@@ -84,7 +84,20 @@ class Surroundings(NamedTuple):
 class RunContext:
     """What all tasks of one graph share, in one run."""
 
-    __slots__ = ("around", "config", "crew", "journal", "ns", "request", "run_id", "spec", "tell", "thread_id", "uid")
+    __slots__ = (
+        "around",
+        "config",
+        "crew",
+        "journal",
+        "ns",
+        "reader",
+        "request",
+        "run_id",
+        "spec",
+        "tell",
+        "thread_id",
+        "uid",
+    )
 
     def __init__(
         self,
@@ -107,6 +120,7 @@ class RunContext:
         """Who runs the tasks; graphs inside tasks are run by their likes."""
         self.ns: tuple[str, ...] = ()
         """The path of tasks around this graph, as readers of streams see it."""
+        self.reader = request.wants
         self.uid = ""
         self.run_id: str | None = None
 
@@ -115,11 +129,16 @@ class RunContext:
         self.uid, self.run_id, self.thread_id = begun.uid, begun.run_id, begun.thread_id
         self.config = {**self.config, "configurable": {**self.config["configurable"], "thread_id": begun.thread_id}}
 
+    def outer_wants(self, kind: str) -> bool:
+        """Whether the reader of the whole stream wants such an event, and not only the code that called this graph."""
+        return kind in self.reader
+
     def inside(self, spec: GraphSpec, request: Request, journal: Journal | None, ns: tuple[str, ...]) -> RunContext:
         """Return what the tasks of a graph inside one of these tasks share."""
         inner = RunContext(spec, request, self.around, thread_id=self.thread_id, journal=journal)
         inner.config = self.config
         inner.ns = ns
+        inner.reader = self.reader
         inner.tell = self.tell if self.request.subgraphs else None
         inner.uid, inner.run_id = self.uid, self.run_id
         return inner

@@ -170,6 +170,8 @@ class Loaded(NamedTuple):
     """Where it was looked for: the database."""
     done: frozenset[str] = frozenset()
     """Ids of all tasks with a recorded result, those of graphs inside this one included."""
+    failed: frozenset[str] = frozenset()
+    """Ids of all tasks with a recorded error, at any depth."""
 
     @property
     def open_waits(self) -> tuple[Wait, ...]:
@@ -205,6 +207,8 @@ class Site(NamedTuple):
     """Whether nothing can have been saved here before."""
     ends_durably: bool = False
     """Whether its end must be saved before the code around it hears of it."""
+    frames: Mapping[str, int] = {}
+    """Where graphs that keep their state stood when this one was entered."""
 
 
 class Ending(NamedTuple):

@@ -44,7 +44,7 @@ class Walk:
         "budget",
         "carried",
         "checkpoint",
-        "done",
+        "ended",
         "is_fresh",
         "is_settled",
         "known",
@@ -73,7 +73,7 @@ class Walk:
         self.steps = opening.steps
         self.waits = opening.waits
         self.is_fresh = opening.is_fresh
-        self.done = opening.done
+        self.ended = opening.ended
         self.known = (opening.waits, opening.steps) if opening.is_replay else None
         """What is known of all steps, when the graph goes through them once more."""
         if self.known is not None:
@@ -202,7 +202,7 @@ class Walk:
 
     def _runnable(self) -> list[Task]:
         """Return the tasks that have no result yet and do not wait for an answer."""
-        return ready_tasks(self.checkpoint, self.results, self.waits, self.done)
+        return ready_tasks(self.checkpoint, self.results, self.waits, self.ended)
 
     def _assign(self, task: Task) -> Assignment:
         if not self.waits and not self.steps:
@@ -276,7 +276,8 @@ class Walk:
         if after.is_migrated:
             after = after._replace(is_migrated=False)  # it is written now, all of it
         self.checkpoint, self.results, self.steps, self.waits = after, {}, {}, ()
-        self.is_fresh = True
+        # A graph that is not saved goes through all its steps again: what is inside its later tasks may be known.
+        self.is_fresh = self.is_fresh or self.saves
         self.unsaved = []
         if self.known is not None:
             self._recall()

@@ -34,7 +34,7 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
         given = _given(node, context)
         if node.care is NO_CARE and task.timeout is None and node.subgraph is None:
             result = yield action(node.call, given, context)
-            if context.asked:
+            if context.asked or (context.inner and not context.children):
                 raise InterruptSwallowedError(_swallowed_text(context))
             read = read_result(spec, context, given, result)
         else:
@@ -42,7 +42,7 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
         if node.branches or read.up or context.has_more:
             return (yield from _complete(spec, node, context, read))
         return Outcome(task, read.writes, read.goto, (), (), read.returned)
-    except (Pause, Leave, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — what a node raises is its outcome
+    except (Pause, Leave, Stopped, Exception, BaseExceptionGroup) as error:  # noqa: BLE001 — the outcome of its task
         if context.children:
             try:
                 yield from settle_children(context)
@@ -105,7 +105,7 @@ def _told(context: TaskContext, error: BaseException) -> Outcome:
             return Outcome(task, error=_stray_pause(error, context))
         return Outcome(task, asks=asks)
     if isinstance(error, Stopped):
-        return Outcome(task, is_skipped=True)
+        return Outcome(task, error=error.drained, is_skipped=error.drained is None)
     if isinstance(error, BaseExceptionGroup):
         # asyncio.TaskGroup wraps what its tasks raise, a pause among it; a failure beside it counts more.
         rest = error.split(Pause)[1]
@@ -172,8 +172,9 @@ def _destinations(spec: GraphSpec, node: NodeSpec, branch: Branch, chosen: Any) 
 
 
 def _swallowed_text(context: TaskContext) -> str:
+    asked = (*context.asked, *context.inner)[0]
     return (
-        f"Node {context.task.node!r} called interrupt({context.asked[0].value!r}) and then caught its signal, so the "
+        f"Node {context.task.node!r} called interrupt({asked.value!r}) and then caught its signal, so the "
         f"thread did not pause. Look for `except BaseException` or a bare `except:` around it; use `except Exception`, "
         f"or re-raise."
     )

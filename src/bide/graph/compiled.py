@@ -15,10 +15,19 @@ from bide.engine.values import Emit, Ending
 from bide.errors import GraphError, GraphInterrupt
 from bide.graph.batches import abatch, batch
 from bide.graph.door import Config, Options, check_choice, checkpoint_id, merged_config, read_config
-from bide.graph.inside import acall_inside, call_inside, task_around
+from bide.graph.inside import aitems_of_call, items_of_call, task_around
 from bide.graph.result import GraphOutput, Result, pick_keys
-from bide.graph.session import Build, Session, nodes_that_await, open_cache, open_items, open_session, open_store
-from bide.graph.streaming import output_of, read_modes
+from bide.graph.session import (
+    Build,
+    Session,
+    inner_shaper,
+    nodes_that_await,
+    open_cache,
+    open_items,
+    open_session,
+    open_store,
+)
+from bide.graph.streaming import output_of, read_modes, wanted
 from bide.graph.threads import Threads
 from bide.store import Store
 from bide.types import INTERRUPT, Durability, OnPaused
@@ -80,7 +89,8 @@ class CompiledGraph(Threads):
             return list(self.stream(input, config, **options))
         around = task_around(self, config, options)
         if around is not None:
-            return self._inner_result(call_inside(self, around, input, config))
+            *_, inner = items_of_call(self, around, input, (config, options), frozenset())
+            return self._inner_result(inner, options)
         session = open_session(self, input, config, options, ())
         ending = None
         for item in self._drive(session):
@@ -93,7 +103,9 @@ class CompiledGraph(Threads):
             return [part async for part in self.astream(input, config, **options)]
         around = task_around(self, config, options)
         if around is not None:
-            return self._inner_result(await acall_inside(self, around, input, config))
+            async with aclosing(aitems_of_call(self, around, input, (config, options), frozenset())) as told:
+                *_, inner = [item async for item in told]
+            return self._inner_result(inner, options)
         session = open_session(self, input, config, options, ())
         ending = None
         async with aclosing(self._adrive(session)) as items:
@@ -103,7 +115,15 @@ class CompiledGraph(Threads):
 
     def stream(self, input: Any, config: Config | None = None, **options: Unpack[Options]) -> Iterator[Part]:
         """Run, and yield what happens while it happens. A pause ends the stream with an interrupt part."""
-        session = open_session(self, input, config, options, read_modes(options.get("stream_mode", "updates")))
+        modes = read_modes(options.get("stream_mode", "updates"))
+        around = task_around(self, config, options)
+        if around is not None:
+            shaper = inner_shaper(self, around, modes, options)
+            for told in items_of_call(self, around, input, (config, options), wanted(modes)):
+                if isinstance(told, Emit):
+                    yield from shaper.parts(told)
+            return
+        session = open_session(self, input, config, options, modes)
         for item in self._drive(session):
             if isinstance(item, Emit):
                 yield from session.shaper.parts(item)
@@ -114,7 +134,16 @@ class CompiledGraph(Threads):
         self, input: Any, config: Config | None = None, **options: Unpack[Options]
     ) -> AsyncIterator[Part]:
         """Do what `stream` does, with asyncio."""
-        session = open_session(self, input, config, options, read_modes(options.get("stream_mode", "updates")))
+        modes = read_modes(options.get("stream_mode", "updates"))
+        around = task_around(self, config, options)
+        if around is not None:
+            shaper = inner_shaper(self, around, modes, options)
+            async with aclosing(aitems_of_call(self, around, input, (config, options), wanted(modes))) as inner:
+                async for told in inner:
+                    for part in shaper.parts(told) if isinstance(told, Emit) else ():
+                        yield part
+            return
+        session = open_session(self, input, config, options, modes)
         async with aclosing(self._adrive(session)) as items:
             async for item in items:
                 if isinstance(item, Emit):
@@ -214,9 +243,11 @@ class CompiledGraph(Threads):
             checkpoint_id=None if recorder is None else checkpoint_id(recorder.uid, checkpoint.seq),
         )
 
-    def _inner_result(self, ending: Ending) -> Any:
+    def _inner_result(self, ending: Any, options: Options) -> Any:
         """Return what code inside a node gets from a graph that it called: there is no thread of its own to name."""
-        output = output_of(self.spec, ending.checkpoint)
+        output = pick_keys(output_of(self.spec, ending.checkpoint), options.get("output_keys"))
+        if options.get("version") == "v2":
+            return GraphOutput(output, ())
         if not isinstance(output, dict):
             return output
         return Result(output, interrupts=(), next=(), is_interrupted=False, thread_id=None, checkpoint_id=None)

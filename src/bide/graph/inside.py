@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from bide.engine.actions import Descend, take_over
 from bide.engine.context import Leave, TaskContext, running_task
-from bide.engine.drive import run_inside
-from bide.engine.nested import site_of
-from bide.engine.values import Ending
+from bide.engine.drive import items_inside
+from bide.engine.nested import frames_after, site_of
+from bide.engine.values import Emit, Ending
 from bide.errors import GraphError
+from bide.graph.door import check_options, merged_config, read_config
+from bide.graph.validate import static_nodes
 
 if TYPE_CHECKING:
     from bide.graph.compiled import CompiledGraph
@@ -33,39 +36,80 @@ def task_around(graph: CompiledGraph, config: Any, options: Mapping[str, Any]) -
     return None if is_elsewhere else context
 
 
-def call_inside(graph: CompiledGraph, context: TaskContext, given: Any, config: Any) -> Ending:
-    """Run a graph inside the task whose code calls it, right here."""
+def items_of_call(
+    graph: CompiledGraph, context: TaskContext, given: Any, call: Call, wants: frozenset[str]
+) -> Iterator[Emit | Ending]:
+    """Run a graph inside the task whose code calls it, right here; yield what it tells, and at last its ending."""
     if graph.async_nodes:
         raise GraphError(
             f"{graph.async_nodes[0]!r} is async, so this graph runs with `await graph.ainvoke(…)`. Call it in an async "
             f"node."
         )
-    action = _descent(graph, context, given)
-    return _ended(graph, context, action, run_inside(action, context))
+    action = _descent(graph, context, given, call)._replace(wants=wants)
+    for item in items_inside(action, context):
+        yield _ended(context, action, item) if isinstance(item, Ending) else item
 
 
-async def acall_inside(graph: CompiledGraph, context: TaskContext, given: Any, config: Any) -> Ending:
-    """Do what `call_inside` does, on the event loop."""
-    from bide.engine.adrive import run_inside as arun_inside  # asyncio is a fifth of `import bide`
+async def aitems_of_call(
+    graph: CompiledGraph, context: TaskContext, given: Any, call: Call, wants: frozenset[str]
+) -> AsyncGenerator[Emit | Ending, None]:
+    """Do what `items_of_call` does, on the event loop."""
+    from bide.engine.adrive import items_inside as aitems_inside  # asyncio is a fifth of `import bide`
 
-    action = _descent(graph, context, given)
-    return _ended(graph, context, action, await arun_inside(action, context))
+    action = _descent(graph, context, given, call)._replace(wants=wants)
+    under_way = UnderWay()
+    context.children = [*(context.children or ()), under_way]
+    try:
+        async for item in aitems_inside(action, context):
+            yield _ended(context, action, item) if isinstance(item, Ending) else item
+    finally:
+        under_way.set_result(None)
+        context.children = [child for child in context.children or () if child is not under_way] or None
 
 
-def _descent(graph: CompiledGraph, context: TaskContext, given: Any) -> Descend:
+class UnderWay(Future[None]):
+    """A graph that the code of a node has called and that has not ended: the node must not end before it."""
+
+    asks: tuple[Any, ...] = ()
+    carried: tuple[Any, ...] = ()
+    unheard: Exception | None = None
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        self.result()
+
+    async def settled(self) -> None:
+        """Do what `wait` does, on the event loop."""
+        from asyncio import wrap_future
+
+        await wrap_future(self)
+
+
+Call = tuple[Any, Mapping[str, Any]]
+"""The config and the options of a call."""
+
+
+def _descent(graph: CompiledGraph, context: TaskContext, given: Any, call: Call) -> Descend:
+    config, options = call
+    check_options(options)
     context.calls += 1
     sub = graph.as_subgraph()
+    sub = sub._replace(
+        before=sub.before | static_nodes(options.get("interrupt_before")),
+        after=sub.after | static_nodes(options.get("interrupt_after")),
+    )
+    own = merged_config(graph.bound, config) or {}
+    limit = read_config(own).recursion_limit if "recursion_limit" in own else None
     site = site_of(sub, context.task, context.assignment, context.run.spec, call=context.calls)
     if context.attempt > 1:
         site = site._replace(is_fresh=False)
-    return Descend(sub, given, site)
+    return Descend(sub, given, site, limit)
 
 
-def _ended(graph: CompiledGraph, context: TaskContext, action: Descend, ending: Ending) -> Ending:
+def _ended(context: TaskContext, action: Descend, ending: Ending) -> Ending:
     """Hand on what the graph could not save or decide by itself; a pause unwinds the code that called it."""
     take_over(context, ending)
     if ending.up:
         raise Leave(ending.up)
-    if action.sub.keeps is True:
-        context.frames = {**(context.frames or {}), action.site.ns: ending.checkpoint.seq}
+    context.frames = frames_after(action.sub, action.site, ending, context.frames)
     return ending

@@ -210,9 +210,12 @@ class Pages:
         errors: dict[str, str] = {}
         steps: dict[str, dict[str, JournalEntry]] = {}
         done: set[str] = set()
+        failed: set[str] = set()
         for row in journal:
             if row.kind == "result":
                 done.add(row.task_id)
+            elif row.kind == "error":
+                failed.add(row.task_id)
             elif row.kind == "step" and row.phase == "done":
                 done.add(f"{row.task_id}:{row.key}")
             if not self._is_own(row.task_id):
@@ -238,6 +241,7 @@ class Pages:
             in_task_order(checkpoint, map(self.wait, waits)),
             self.thread_id,
             done=frozenset(done),
+            failed=frozenset(failed),
         )
 
     def _is_own(self, task_id: str) -> bool:

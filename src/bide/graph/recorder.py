@@ -354,6 +354,12 @@ class Recorder:
             return loaded
         return migrated(self.spec, self.migrate, loaded)
 
+    def stand_where_it_was_left(self) -> None:
+        """Take the path of the last call of a graph that keeps its state, which was asked for by its name alone."""
+        loaded = self._newest()
+        if loaded.checkpoint is not None:
+            self.prefix = self.pages.prefix = loaded.checkpoint.prefix
+
     def look_inside(self, seq: int | None) -> Loaded:
         """Read a graph inside a task for somebody who only looks: as it stands, or as it stood."""
         if seq is None:
@@ -395,7 +401,8 @@ class Recorder:
             hold.thread_id, self.ns, load.seq, pages.logged_at
         )
         checkpoint = None if newest is None else pages.read_checkpoint(newest, large)
-        if checkpoint is not None and checkpoint.prefix != self.prefix and load.seq != head:
+        is_edit = newest is not None and newest.source == "update" and newest.parent == load.seq
+        if checkpoint is not None and checkpoint.prefix != self.prefix and load.seq != head and not is_edit:
             checkpoint = None if older is None else pages.read_checkpoint(older, older_large)
         own = [row for row in hold.journal if row.task_id.startswith(self.prefix)]
         waits = [row for row in hold.waits if row.task_id.startswith(self.prefix)]

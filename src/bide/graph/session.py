@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bide.clock import uuid7
+from bide.engine.context import TaskContext
 from bide.engine.flow import advance
 from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
@@ -124,6 +125,13 @@ def _at_the_root(graph: CompiledGraph, given: Any, config: Config | None) -> Con
         graph.fork(config or {})
     rest = {key: value for key, value in inner.items() if key not in ("checkpoint_ns", "checkpoint_id")}
     return {**(config or {}), "configurable": rest}
+
+
+def inner_shaper(graph: CompiledGraph, around: TaskContext, modes: tuple[str, ...], options: Options) -> Shaper:
+    """Return what shows the stream of a graph that the code of a node calls, to that code."""
+    journal: Any = around.run.journal
+    outer = None if journal is None else journal
+    return Shaper(graph.spec, modes, partial(config_of, outer), graph.clock, options, around.run.config)
 
 
 def config_of(recorder: Recorder | None, seq: int, ns: str = "") -> dict[str, Any]:

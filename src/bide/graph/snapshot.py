@@ -19,7 +19,7 @@ from bide.types import UNSET, Interrupt, StateSnapshot, TaskSnapshot
 
 
 def with_inner_states(
-    snapshot: StateSnapshot, recorder: Recorder, spec: GraphSpec, loaded: Loaded, *, subgraphs: bool
+    snapshot: StateSnapshot, recorder: Recorder, spec: GraphSpec, loaded: Loaded | None, *, subgraphs: bool
 ) -> StateSnapshot:
     """Add to each task that is a graph where that graph stands: its snapshot, or the config that leads to it."""
     if not any(spec.nodes[task.name].subgraph for task in snapshot.tasks if task.name in spec.nodes):

@@ -14,7 +14,7 @@ from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Load, Loaded
 from bide.errors import BideError, GraphError, UnknownCheckpointError, UnknownThreadError
-from bide.graph.door import Config, merged_config, read_config, read_ns, read_reference, shown_config
+from bide.graph.door import Config, merged_config, read_config, read_ns, read_reference, shown_config, shown_ns
 from bide.graph.drawing import Inner, Marks, marks_of, picture_of
 from bide.graph.inner_forks import fork_inside
 from bide.graph.recorder import Hold, Recorder
@@ -103,7 +103,7 @@ class Threads:
         for checkpoint in recorder.all(before=pinned.seq if pinned is not None else 2**62):
             snapshot = past_snapshot(place.spec, recorder.thread_id, recorder.uid, checkpoint, asked)
             if all((snapshot.metadata or {}).get(key) == value for key, value in filter.items()):
-                yield snapshot
+                yield with_inner_states(snapshot, recorder, place.spec, None, subgraphs=False)
 
     # ── Pictures ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -249,6 +249,7 @@ class Threads:
             place = place._replace(recorder=recorder, seq=None)
         if place.root is not place.recorder:
             place.root.perform(Load(None))
+            _check_there(place)
         changes = [Change(update.values, update.as_node) for update in step]
         return place, edit(place.spec, changes, place.seq)
 
@@ -291,6 +292,18 @@ class Threads:
     def _edited(self, place: Place, checkpoint: Any) -> dict[str, Any]:
         recorder = place.recorder
         return shown_config(recorder.thread_id, recorder.uid, checkpoint.seq, recorder.ns)
+
+
+def _check_there(place: Place) -> None:
+    """Refuse to edit a graph that was never there: the edit would go elsewhere, or nowhere."""
+    recorder = place.recorder
+    if recorder.ns.startswith("@"):
+        recorder.stand_where_it_was_left()
+    if recorder.look_inside(None).checkpoint is None:
+        raise UnknownCheckpointError(
+            f"There is no graph at checkpoint_ns {shown_ns(recorder.ns)!r} in thread {recorder.thread_id!r}. Take the "
+            f"config from get_state(config, subgraphs=True)."
+        )
 
 
 def inner_spec(spec: GraphSpec, ns: str) -> GraphSpec:

@@ -1,0 +1,26 @@
+"""What the tests of graphs inside graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bide import MemorySaver, Store
+from tests.drivers import Driver
+from tests.nested.world import World
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A store of each kind, closed after the test."""
+    opened = MemorySaver() if request.param == "memory" else Store.open(f"sqlite:///{tmp_path / 'bide.db'}")
+    with opened:
+        yield opened
+
+
+@pytest.fixture
+def world(driver: Driver) -> World:
+    """What nodes do, counted; they are as the driver's users write them."""
+    return World(driver)
