@@ -13,8 +13,8 @@ from bide.codec.wire import FORMAT_VERSION, MAX_PLAIN_DEPTH, MAX_TYPED_DEPTH
 from bide.errors import CodecError, CorruptDataError, UnknownTypeError, UnstorableValueError
 
 _WHAT_TO_DO = (
-    "Make it a dataclass in the state's schema, register its class with @checkpointable, or keep it out of state with "
-    "UntrackedValue."
+    "Make it a dataclass in the state's schema, register its class with @checkpointable('a-name'), or keep it out of "
+    "state with UntrackedValue."
 )
 
 

@@ -155,7 +155,7 @@ _PROCESS_WIDE = Registry()
 
 
 def checkpointable(
-    name: str, *, version: int = 1, upcast: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None
+    name: Any, *, version: int = 1, upcast: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None
 ) -> Callable[[_Class], _Class]:
     """Let instances of the class be stored, under a name that outlives renames and moves of the class.
 
@@ -167,6 +167,12 @@ def checkpointable(
     ...     total: Decimal
     ...     currency: str
     """
+    if not isinstance(name, str):
+        own = getattr(name, "__name__", "a-name")
+        raise CodecError(
+            f"@checkpointable needs the name under which values are stored: write @checkpointable('{own}') above the "
+            f"class."
+        )
 
     def register(cls: _Class) -> _Class:
         cast(Registry, _PROCESS_WIDE)._add(cls, name, version=version, upcast=dict(upcast or {}))

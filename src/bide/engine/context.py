@@ -74,6 +74,7 @@ class TaskContext:
         "streamed",
         "task",
         "told",
+        "unawaited",
         "unkeyed",
         "visited",
         "waits",
@@ -99,6 +100,8 @@ class TaskContext:
         self.children: list[Any] | None = None
         """Tasks that this task has started and must not outlive."""
         self.config = run.config
+        self.unawaited: dict[str, Any] = {}
+        """Async steps that were begun and that nobody has awaited yet."""
         self.told: list[Emit] | None = None
         """What tasks that this one has started have to tell, when nobody listens yet."""
         self.streamed: set[str] | None = None
@@ -120,7 +123,8 @@ class TaskContext:
     def has_more(self) -> bool:
         """Whether the task leaves more than what its node returned."""
         is_told = self.streamed is not None or self.told is not None
-        return bool(is_told or self.assignment.steps or self.carried or self.children or self.frames or self.space)
+        is_more = is_told or self.unawaited or self.carried or self.children or self.frames
+        return bool(is_more or self.assignment.steps or self.space)
 
     def remember(self, key: str, entry: JournalEntry) -> None:
         """Know a step that was just made, so that another attempt does not make it again."""
@@ -209,10 +213,10 @@ def task_context(caller: str) -> TaskContext:
     """Return the running task, or tell the caller that there is none."""
     context = _current.get()
     if context is None:
-        kind = StepError if caller == "step()" else InterruptError
+        kind = InterruptError if caller == "interrupt()" else StepError
         raise kind(
-            f"{caller} was called outside a node. It works only inside the code of a node while its graph runs; "
-            f"threads that you start yourself must run in contextvars.copy_context()."
+            f"{caller} was called outside a node. It works only inside the code of a node, a task or an entrypoint "
+            f"while it runs; threads that you start yourself must run in contextvars.copy_context()."
         )
     _check_not_given_up(context, caller)
     outer = _inside.get()
@@ -255,9 +259,9 @@ def interrupt(
     journal = context.run.journal
     if journal is None:
         raise InterruptError(
-            f"Node {context.task.node!r} called interrupt(), but the graph has no store, so nobody could ever resume "
-            f"it. "
-            f'Compile it with one: graph.compile(checkpointer="sqlite:///bide.db"), or MemorySaver() for a try-out.'
+            f"Node {context.task.node!r} called interrupt(), but the outermost graph has no store, so nobody could "
+            f"ever resume it. Compile it with one, or give it to @entrypoint: checkpointer=\"sqlite:///bide.db\", or "
+            f"MemorySaver() for a try-out. A store of a graph inside does not count."
         )
     question = _question(context, journal, value, key, response_schema, update)
     wait = context.waits.get(question.key)

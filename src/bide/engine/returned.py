@@ -63,9 +63,19 @@ def read_result(spec: GraphSpec, context: TaskContext, given: Any, result: Any) 
 
 def _value_writes(key: str, result: Any) -> tuple[Write, ...]:
     """A function's result is its graph's output, and what the next call on the thread finds as `previous`."""
+    _check_no_future(result)
     if isinstance(result, FinalValue):
+        _check_no_future(result.value)
         return (key, result.value), (PREVIOUS, result.save)
     return (key, result), (PREVIOUS, result)
+
+
+def _check_no_future(result: Any) -> None:
+    if hasattr(result, "unheard"):
+        raise InvalidUpdateError(
+            f"The entrypoint returned the future of task {result.node.name!r}, and not its result. Write "
+            f"{result.node.name}(…).result(), or await it."
+        )
 
 
 def _checked_up(context: TaskContext, command: Command[Any]) -> Command[Any]:

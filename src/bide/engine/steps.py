@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -49,9 +49,30 @@ def step(
     context = task_context("step()")
     made = _make(context, function, args, kwargs, key, effect, verify)
     if inspect.iscoroutinefunction(function):
-        journal = context.run.journal
-        return _perform_async(_story(context, made), hops=journal is not None and journal.blocking)
+        return _to_await(context, made)
     return _perform(_story(context, made))
+
+
+def _to_await(context: TaskContext, made: _Made) -> Coroutine[Any, Any, Any]:
+    """Return an async step to be awaited; one that nobody awaits is told when the node ends, since it is not made."""
+    from asyncio import get_running_loop  # a fifth of the time of `import bide`, which sync callers need not spend
+
+    try:
+        get_running_loop()
+    except RuntimeError:
+        raise StepError(
+            f"step({made.name}): {made.name!r} is async and {context.task.node!r} is a plain function, so nothing "
+            f"would run it. Make the node `async def`, write `await step({made.name}, …)`, and run it with ainvoke()."
+        ) from None
+    journal = context.run.journal
+    waiting: Coroutine[Any, Any, Any]
+
+    async def begin() -> Any:
+        context.unawaited.pop(made.key, None)
+        return await _perform_async(_story(context, made), hops=journal is not None and journal.blocking)
+
+    waiting = context.unawaited[made.key] = begin()
+    return waiting
 
 
 class _Made(NamedTuple):

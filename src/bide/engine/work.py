@@ -17,7 +17,13 @@ from bide.engine.plan import Place, checked_places
 from bide.engine.returned import Read, Write, read_result
 from bide.engine.spec import FRAMES, Branch, GraphSpec, NodeSpec
 from bide.engine.values import Outcome
-from bide.errors import InterruptError, InterruptSwallowedError, InvalidUpdateError, ReplayMismatchError
+from bide.errors import (
+    InterruptError,
+    InterruptSwallowedError,
+    InvalidUpdateError,
+    ReplayMismatchError,
+    StepError,
+)
 from bide.messages import with_ids
 from bide.types import START, UNSET, Command, Send
 
@@ -55,6 +61,8 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
 
 def _complete(spec: GraphSpec, node: NodeSpec, context: TaskContext, read: Read) -> Story:
     """Finish a task that leaves more than an update: where it leads, and what happened inside it."""
+    if context.unawaited:
+        raise _not_awaited(context)
     if context.children:
         yield from settle_children(context)
         if context.inner:
@@ -169,6 +177,16 @@ def _destinations(spec: GraphSpec, node: NodeSpec, branch: Branch, chosen: Any) 
 
 
 # ── What went wrong ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _not_awaited(context: TaskContext) -> StepError:
+    for coroutine in context.unawaited.values():
+        coroutine.close()
+    key = next(iter(context.unawaited))
+    return StepError(
+        f"Node {context.task.node!r} called step() for {key!r} and did not await it, so it was not made. The function "
+        f"is async: write `await step(…)`."
+    )
 
 
 def _swallowed_text(context: TaskContext) -> str:

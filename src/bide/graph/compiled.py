@@ -66,6 +66,9 @@ class CompiledGraph(Threads):
         self.clock: Clock = self.store.clock if self.store is not None else SystemClock()
         self.items = open_items(self.build.items, self.store)
 
+    def __repr__(self) -> str:
+        return f"<graph {self.name!r}: {', '.join(self.spec.nodes)}>"
+
     def as_subgraph(self) -> Subgraph:
         """Return this graph as a part of another."""
         return Subgraph(self.spec, self.keeps, self.build.before, self.build.after)
