@@ -260,7 +260,7 @@ def interrupt(
     if journal is None:
         raise InterruptError(
             f"Node {context.task.node!r} called interrupt(), but the outermost graph has no store, so nobody could "
-            f"ever resume it. Compile it with one, or give it to @entrypoint: checkpointer=\"sqlite:///bide.db\", or "
+            f'ever resume it. Compile it with one, or give it to @entrypoint: checkpointer="sqlite:///bide.db", or '
             f"MemorySaver() for a try-out. A store of a graph inside does not count."
         )
     question = _question(context, journal, value, key, response_schema, update)

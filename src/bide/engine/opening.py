@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from bide.engine.answers import match_answers, shown_list
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
 from bide.engine.plan import Place, branch_of, checked_places, plan, replant
+from bide.engine.ready import ready_tasks
 from bide.engine.spec import DEFERRED, GraphSpec
 from bide.engine.values import (
     Assignment,
@@ -200,57 +201,6 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     return _taken(loaded, checkpoint, [])
 
 
-def ready_tasks(
-    checkpoint: Checkpoint,
-    results: Mapping[str, Outcome],
-    waits: Sequence[Wait],
-    ended: tuple[Set[str], Set[str]],
-) -> list[Task]:
-    """Return the tasks that can run: no result yet, and no question open, or else something inside that can go on.
-
-    That is a task with all its questions settled, or one that failed, unless it has ended since, or one around it has.
-    """
-    if not waits:
-        return [task for task in checkpoint.tasks if task.id not in results]
-    done, failed = ended
-    asking: dict[str, dict[str, bool]] = {}
-    for wait in waits:
-        inner = wait.question.task_id
-        known = asking.setdefault(branch_of(checkpoint.prefix, inner), {})
-        known[inner] = known.get(inner, False) or wait.status is WaitStatus.OPEN
-    ready = []
-    for task in checkpoint.tasks:
-        known = asking.get(task.id, {})
-        if task.id not in results and (
-            not any(known.values())
-            or any(not is_open and not _has_ended(inner, done) for inner, is_open in known.items())
-            or any(branch_of(checkpoint.prefix, inner) == task.id for inner in _to_retry(failed, done, known))
-        ):
-            ready.append(task)
-    return ready
-
-
-def _has_ended(task_id: str, done: Set[str]) -> bool:
-    """Whether a task, or one around it, has a result."""
-    while task_id not in done:
-        end = max(task_id.rfind("|"), task_id.rfind(":"))
-        if end < 0:
-            return False
-        task_id = task_id[:end]
-    return True
-
-
-def _to_retry(failed: Set[str], done: Set[str], asking: Mapping[str, bool]) -> list[str]:
-    """Return the innermost tasks that failed, and have neither ended nor asked since."""
-    return [
-        task_id
-        for task_id in failed
-        if not _has_ended(task_id, done)
-        and not asking.get(task_id, False)
-        and not any(other.startswith((f"{task_id}|", f"{task_id}:")) for other in failed)
-    ]
-
-
 def _taken(
     loaded: Loaded,
     checkpoint: Checkpoint,
@@ -420,13 +370,20 @@ def _input_in_the_middle(spec: GraphSpec, request: Request, loaded: Loaded, chec
         return (yield from _resume(spec, loaded, [], merged_writes(spec, request.input)))
     if request.on_paused == "restart":
         return (yield from _start(spec, loaded, read_input(spec, request.input)))
-    made = sum(len(steps) for steps in loaded.steps.values())
     raise ThreadPausedError(
-        f"Thread {loaded.thread_id!r} was stopped inside {', '.join(checkpoint.next)}, with {len(loaded.results)} "
-        f"finished task(s) and {made} step(s) begun or made; plain input would do them again. Go on "
+        f"Thread {loaded.thread_id!r} was stopped inside {', '.join(checkpoint.next)}, with {_progress(loaded)}, "
+        f"which plain input would drop. Go on "
         f"with invoke(None, config); to merge the input and go on use on_paused='resume'; to drop what was done and "
         f"begin anew use on_paused='restart'."
     )
+
+
+def _progress(loaded: Loaded) -> str:
+    """Say what a step that was stopped holds."""
+    made = sum(len(steps) for steps in loaded.steps.values())
+    answers = sum(wait.status is WaitStatus.ANSWERED and not wait.question.is_static for wait in loaded.waits)
+    parts = ((len(loaded.results), "finished task(s)"), (made, "step(s) begun or made"), (answers, "answer(s)"))
+    return " and ".join(f"{count} {what}" for count, what in parts if count)
 
 
 def merged_writes(spec: GraphSpec, given: Any) -> list[Write]:

@@ -10,8 +10,9 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from bide.engine.apply import edited_checkpoint, next_checkpoint
-from bide.engine.opening import Opening, Request, ready_tasks
+from bide.engine.opening import Opening, Request
 from bide.engine.plan import branch_of, held_after, held_before, place_in_tree
+from bide.engine.ready import ready_tasks
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
     PAUSED,

@@ -67,6 +67,12 @@ def read_config(config: Config | None) -> RunConfig:
         raise InvalidUpdateError(
             'config has a "thread_id" at its top, where nothing reads it. Write {"configurable": {"thread_id": …}}.'
         )
+    for name in ("recursion_limit", "max_concurrency"):
+        if name in inner:
+            raise InvalidUpdateError(
+                f'config has {name!r} inside "configurable", where nothing reads it. Write {{"configurable": {{…}}, '
+                f'"{name}": …}}.'
+            )
     _check_spelling(config, "configurable")
     _check_spelling(inner, "thread_id")
     thread_id = inner.get("thread_id")

@@ -1,4 +1,4 @@
-"""What may be said about a node beside its function."""
+"""What may be said about a node beside its function, and about a graph when it is compiled."""
 
 from __future__ import annotations
 
@@ -30,14 +30,29 @@ class CompileOptions(TypedDict, total=False):
     """Taken for LangGraph's sake; `stream_mode="debug"` shows what happens."""
 
 
+FOR_COMPILE = ("checkpointer", "store", "cache", "interrupt_before", "interrupt_after", *CompileOptions.__annotations__)
+FOR_NODES = ("defer", "input_schema", "destinations", "metadata", *NodeOptions.__annotations__)
+"""All that `compile` and `add_node` take by name, for whoever mistypes one."""
+
+
 def check_compile_options(options: Mapping[str, Any]) -> None:
     """Refuse an option that nobody reads."""
-    _check_names("compile()", options, CompileOptions.__annotations__)
+    _check_names("compile()", options, CompileOptions.__annotations__, FOR_COMPILE)
 
 
 def check_node_options(name: str, options: Mapping[str, Any]) -> None:
     """Refuse policies that make no sense, where they are written."""
-    _check_names(f"add_node({name!r})", options, NodeOptions.__annotations__)
+    _check_names(f"add_node({name!r})", options, NodeOptions.__annotations__, FOR_NODES)
+    _check_policies(options)
+
+
+def check_default_options(options: Mapping[str, Any]) -> None:
+    """Do the same for the policies of all nodes, which are fewer: a name or an input is for one."""
+    _check_names("set_node_defaults()", options, NodeOptions.__annotations__, tuple(NodeOptions.__annotations__))
+    _check_policies(options)
+
+
+def _check_policies(options: Mapping[str, Any]) -> None:
     read_retry(options.get("retry_policy"))
     read_limits(options.get("timeout"))
     cache = options.get("cache_policy")
@@ -45,9 +60,9 @@ def check_node_options(name: str, options: Mapping[str, Any]) -> None:
         raise GraphError(f"cache_policy={cache!r} is no CachePolicy. Write CachePolicy(ttl=…).")
 
 
-def _check_names(where: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def _check_names(where: str, options: Mapping[str, Any], known: Mapping[str, Any], told: Sequence[str]) -> None:
     for name in options:
         if name not in known:
             raise GraphError(
-                f"{where} has no option {name!r}.{did_you_mean(name, known)} Known options: {', '.join(known)}."
+                f"{where} has no option {name!r}.{did_you_mean(name, told)} Known options: {', '.join(told)}."
             )

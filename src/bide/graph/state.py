@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
 from bide.codec import Registry
 from bide.engine.channels import Channel
@@ -13,12 +13,23 @@ from bide.engine.spec import Call, Subgraph
 from bide.errors import GraphError
 from bide.graph.calls import destinations_of, name_of, own_schema, read_call
 from bide.graph.compiled import Build, CompiledGraph
-from bide.graph.options import CompileOptions, NodeOptions, check_compile_options, check_node_options
+from bide.graph.drawing import UNNAMED
+from bide.graph.options import (
+    CompileOptions,
+    NodeOptions,
+    check_compile_options,
+    check_default_options,
+    check_node_options,
+)
 from bide.graph.schema import Schema, channel_of, is_schema, read_schema
 from bide.graph.spec import build_spec
-from bide.graph.validate import check_graph, check_static
+from bide.graph.validate import check_graph, check_names, check_static, check_types
 from bide.store import Store
 from bide.types import END, START
+
+
+RUNS = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch", "get_state", "get_graph")
+"""What a compiled graph can do and a graph in the making cannot."""
 
 
 class Node(NamedTuple):
@@ -68,7 +79,17 @@ class StateGraph:
         for schema in (self.schema, self.input, self.output):
             self._learn(schema)
 
+    if not TYPE_CHECKING:  # a type checker would take this for a word that everything is here
+
+        def __getattr__(self, name: str) -> Any:
+            if name in RUNS:
+                raise AttributeError(
+                    f"A StateGraph is built, not run: graph.compile(checkpointer=…).{name}(…)", name=name, obj=self
+                )
+            raise AttributeError(f"'StateGraph' object has no attribute {name!r}", name=name, obj=self)
+
     def _learn(self, schema: Schema) -> None:
+        check_types(schema.keys)
         for key, annotation in schema.keys.items():
             if key.startswith(("__", "~")):
                 raise GraphError(
@@ -157,7 +178,7 @@ class StateGraph:
 
     def set_node_defaults(self, **options: Unpack[NodeOptions]) -> StateGraph:
         """Give every node these policies, where it has none of its own."""
-        check_node_options("set_node_defaults", options)
+        check_default_options(options)
         self.defaults = {**self.defaults, **options}
         return self
 
@@ -186,12 +207,15 @@ class StateGraph:
 
     def add_edge(self, start_key: str | Sequence[str], end_key: str) -> StateGraph:
         """Go from one node to another; from a list of nodes, when all of them have finished."""
-        if isinstance(start_key, str):
-            self.edges.add((start_key, end_key))
-        elif not start_key:
+        is_join = isinstance(start_key, Sequence) and not isinstance(start_key, str)
+        sources = tuple(start_key) if is_join else (start_key,)
+        if not sources:
             raise GraphError(f"add_edge([], {end_key!r}): name at least one node to come from.")
+        check_names("add_edge", (*sources, end_key))
+        if is_join:
+            self.joins.add((tuple(dict.fromkeys(sources)), end_key))
         else:
-            self.joins.add((tuple(dict.fromkeys(start_key)), end_key))
+            self.edges.add((sources[0], end_key))
         return self
 
     def add_conditional_edges(
@@ -208,6 +232,7 @@ class StateGraph:
             path_map = destinations_of(path) or None
         if path_map is not None and not isinstance(path_map, Mapping):
             path_map = {name: name for name in path_map}
+        check_names("add_conditional_edges", (source, *(path_map or {}).values()))
         name = name_of(path) or "condition"
         known = self.branches.setdefault(source, [])
         if any(name == other for other, *_ in known):
@@ -255,7 +280,7 @@ class StateGraph:
         can_pause = checkpointer is not None
         before = check_static(self, interrupt_before, "interrupt_before", has_store=can_pause)
         after = check_static(self, interrupt_after, "interrupt_after", has_store=can_pause)
-        spec = build_spec(self, options.get("name") or "graph")
+        spec = build_spec(self, options.get("name") or UNNAMED)
         return CompiledGraph(
             spec,
             checkpointer,

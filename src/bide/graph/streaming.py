@@ -22,7 +22,7 @@ from bide.engine.values import (
     Outcome,
     Task,
 )
-from bide.errors import InvalidUpdateError
+from bide.errors import InvalidUpdateError, did_you_mean
 from bide.graph.live import message_metadata
 from bide.graph.result import pick_keys
 from bide.graph.tokens import messages_in
@@ -45,7 +45,8 @@ def read_modes(modes: StreamMode | Sequence[StreamMode]) -> tuple[str, ...]:
     for mode in chosen:
         if mode not in _NEEDS:
             raise InvalidUpdateError(
-                f"There is no stream mode {mode!r}. Choose from {', '.join(get_args(StreamMode))}."
+                f"There is no stream mode {mode!r}.{did_you_mean(mode, _NEEDS)} Choose from "
+                f"{', '.join(get_args(StreamMode))}."
             )
     return chosen
 

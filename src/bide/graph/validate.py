@@ -1,15 +1,42 @@
-"""Every authoring mistake, found at compile, with the name of the thing and the way to mend it."""
+"""Every authoring mistake, found when it is written or at compile, with the name of the thing and the way to mend it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from bide.errors import GraphError, did_you_mean
+from bide.graph.calls import name_of
 from bide.types import END, START
 
 if TYPE_CHECKING:
     from bide.graph.state import StateGraph
+
+
+_VALUES = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+"""What stands where a type belongs when somebody gives a state instead of its schema."""
+
+
+def check_types(keys: Mapping[str, Any]) -> None:
+    """Refuse a schema that holds values instead of types."""
+    for key, given in keys.items():
+        if isinstance(given, _VALUES):
+            raise GraphError(
+                f"State key {key!r}: {given!r} is no type. A schema says what a key may hold: "
+                f"{{{key!r}: {type(given).__name__}}}. Values are given to invoke()."
+            )
+
+
+def check_names(call: str, places: Sequence[Any]) -> None:
+    """Refuse edges to or from anything but a name: the function of a node, or a list of targets."""
+    for place in places:
+        if isinstance(place, str):
+            continue
+        if isinstance(place, list | tuple | set):
+            raise GraphError(f"{call}: an edge leads to one node, and {place!r} are several. Add an edge for each.")
+        own = name_of(place)
+        meant = f"Edges take names: {own!r}." if own else "Edges take the names of nodes."
+        raise GraphError(f"{call}: {place!r} is no name. {meant}")
 
 
 def check_graph(graph: StateGraph) -> None:
@@ -80,5 +107,7 @@ def _check_target(graph: StateGraph, target: str, text: str) -> None:
 
 
 def _hint(name: str, graph: StateGraph) -> str:
+    if name in ("START", "END"):
+        return f" Did you mean {name}, without quotes? from bide import {name}"
     meant = did_you_mean(name, graph.nodes) or f" Add it: graph.add_node({name!r}, function)."
     return f"{meant} Known nodes: {', '.join(map(repr, graph.nodes))}."

@@ -15,6 +15,10 @@ Mark = Literal["", "visited", "paused", "failed", "next"]
 KINDS = ("start", "end", "node", "subgraph")
 MARKS = ("", "visited", "paused", "failed", "next")
 
+FOR_MERMAID = ("curve_style", "node_colors", "wrap_label_n_words", "frontmatter_config")
+FOR_A_SERVER = ("draw_method", "background_color", "padding", "max_retries", "retry_delay", "base_url", "proxies")
+"""Options of LangGraph's that are taken and not needed: a picture has one look, and no server draws it."""
+
 
 @dataclass(frozen=True, slots=True)
 class PictureNode:
@@ -78,6 +82,18 @@ class Nodes(tuple[PictureNode, ...]):
         """Return the node with this id, or None."""
         return next((node for node in self if node.id == id), None)
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the ids, as LangGraph's dict of nodes does; `dict(nodes)` works, too."""
+        return self.ids
+
+    def values(self) -> tuple[PictureNode, ...]:
+        """Return the nodes, as a dict of them would."""
+        return tuple(self)
+
+    def items(self) -> tuple[tuple[str, PictureNode], ...]:
+        """Return pairs of an id and its node, as a dict of them would."""
+        return tuple((node.id, node) for node in self)
+
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the nodes, in order."""
@@ -99,10 +115,14 @@ class Picture:
         _refuse_twins(ids)
         _refuse_loose_ends(self.edges, dict.fromkeys(ids))
 
-    def draw_mermaid(self, *, with_styles: bool = True) -> str:
-        """Return the picture as Mermaid text, for a README or a wiki; without styles, marks are signs alone."""
+    def draw_mermaid(self, *, with_styles: bool = True, **ignored: Any) -> str:
+        """Return the picture as Mermaid text, for a README or a wiki; without styles, marks are signs alone.
+
+        LangGraph's further options (`curve_style`, `node_colors` …) are taken, and change nothing.
+        """
         from bide.picture.mermaid import mermaid_of  # here and below: only those who draw pay for what draws
 
+        _refuse_unknown("draw_mermaid", ignored, ("with_styles",), FOR_MERMAID)
         return mermaid_of(self, with_styles=with_styles)
 
     def draw_svg(self) -> str:
@@ -123,8 +143,11 @@ class Picture:
             Path(output_file_path).write_bytes(data)
         return data
 
-    def draw_mermaid_png(self, scale: float = 2.0, *, output_file_path: str | Path | None = None) -> bytes:
-        """Return `draw_png()`: it is drawn here, and no server is asked."""
+    def draw_mermaid_png(
+        self, scale: float = 2.0, *, output_file_path: str | Path | None = None, **ignored: Any
+    ) -> bytes:
+        """Return `draw_png()`: it is drawn here, and no server is asked, so options for one are taken and not needed."""
+        _refuse_unknown("draw_mermaid_png", ignored, ("scale", "output_file_path"), FOR_MERMAID + FOR_A_SERVER)
         return self.draw_png(scale, output_file_path=output_file_path)
 
     def draw_ascii(self) -> str:
@@ -169,6 +192,16 @@ def _edge_to_dict(edge: PictureEdge) -> dict[str, Any]:
         "is_conditional": edge.is_conditional,
         "is_join": edge.is_join,
     }
+
+
+def _refuse_unknown(method: str, options: Iterable[str], own: tuple[str, ...], langgraphs: tuple[str, ...]) -> None:
+    """Refuse options that neither we nor LangGraph know: they are mistyped."""
+    for name in options:
+        if name not in langgraphs:
+            raise GraphError(
+                f"{method}() has no option {name!r}.{did_you_mean(name, own + langgraphs)} "
+                f"It takes {', '.join(own)}, and ignores LangGraph's {', '.join(langgraphs)}."
+            )
 
 
 def _refuse_twins(ids: list[str]) -> None:
