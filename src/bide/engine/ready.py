@@ -1,4 +1,4 @@
-"""Which tasks of a step can run: those without a result that do not wait, at whatever depth their questions are. Pure."""
+"""Which tasks of a step can run: no result yet, and nothing to wait for, at whatever depth it is asked. Pure."""
 
 from __future__ import annotations
 
