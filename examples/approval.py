@@ -7,7 +7,7 @@ Done: Ada gets 120 EUR back.
 """
 
 import sys
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from bide import START, Command, StateGraph, interrupt
 
@@ -18,7 +18,7 @@ class Refund(TypedDict, total=False):
     outcome: str
 
 
-def approve(refund: Refund) -> Command:
+def approve(refund: Refund) -> Command[Literal["pay", "decline"]]:
     answer = interrupt(
         f"Refund {refund['amount']} EUR to {refund['customer']}?", response_schema={"enum": ["yes", "no"]}
     )

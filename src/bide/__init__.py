@@ -1,17 +1,47 @@
 """Bide: agents and workflows that pause for the world and resume exactly once."""
 
+from typing import TYPE_CHECKING
+
 from bide.codec import checkpointable
 from bide.engine.care import CachePolicy, RetryPolicy
 from bide.engine.channels import AnyValue, EphemeralValue, LastValue, UntrackedValue
 from bide.engine.context import get_config, get_runtime, get_store, get_stream_writer, interrupt
 from bide.engine.steps import Done, NotDone, step
 from bide.errors import (
+    AlreadyAnsweredError,
+    AmbiguousResumeError,
     BideError,
+    CodecError,
+    ConflictError,
+    CorruptDataError,
+    EmptyInputError,
+    GraphChanged,
     GraphDrained,
+    GraphError,
     GraphInterrupt,
     GraphRecursionError,
+    InterruptError,
+    InterruptSwallowedError,
+    InvalidAnswerError,
     InvalidUpdateError,
+    LeaseLostError,
+    NodeFailure,
     NodeTimeoutError,
+    NotWaitingError,
+    ReplayMismatchError,
+    ResumeError,
+    StepError,
+    StoreBusyError,
+    StoreError,
+    StoreFormatError,
+    StoreUnavailableError,
+    ThreadBusyError,
+    ThreadPausedError,
+    UnknownCheckpointError,
+    UnknownInterruptError,
+    UnknownThreadError,
+    UnknownTypeError,
+    UnstorableValueError,
 )
 from bide.graph.compiled import CompiledGraph
 from bide.graph.functional import entrypoint, task
@@ -51,21 +81,33 @@ from bide.types import (
 
 __version__ = "0.1.0"
 
+CompiledStateGraph = CompiledGraph
+"""As LangGraph calls it."""
+
 __all__ = [
     "END",
     "REMOVE_ALL_MESSAGES",
     "START",
     "AIMessage",
+    "AlreadyAnsweredError",
+    "AmbiguousResumeError",
     "AnyValue",
     "BaseStore",
     "BideError",
     "CachePolicy",
+    "CodecError",
     "Command",
     "CompiledGraph",
+    "CompiledStateGraph",
+    "ConflictError",
+    "CorruptDataError",
     "Done",
+    "EmptyInputError",
     "EphemeralValue",
     "GetOp",
+    "GraphChanged",
     "GraphDrained",
+    "GraphError",
     "GraphInterrupt",
     "GraphOutput",
     "GraphRecursionError",
@@ -74,20 +116,28 @@ __all__ = [
     "InMemorySaver",
     "InMemoryStore",
     "Interrupt",
+    "InterruptError",
+    "InterruptSwallowedError",
+    "InvalidAnswerError",
     "InvalidUpdateError",
     "Item",
     "ItemStore",
     "LastValue",
+    "LeaseLostError",
     "ListNamespacesOp",
     "MemorySaver",
     "MessagesState",
     "NodeError",
+    "NodeFailure",
     "NodeTimeoutError",
     "NotDone",
+    "NotWaitingError",
     "Overwrite",
     "PutOp",
     "RemoveMessage",
+    "ReplayMismatchError",
     "Result",
+    "ResumeError",
     "RetryPolicy",
     "RunControl",
     "Runtime",
@@ -97,12 +147,24 @@ __all__ = [
     "StateGraph",
     "StateSnapshot",
     "StateUpdate",
+    "StepError",
     "Store",
+    "StoreBusyError",
+    "StoreError",
+    "StoreFormatError",
+    "StoreUnavailableError",
     "StreamMode",
     "StreamWriter",
     "SystemMessage",
+    "ThreadBusyError",
+    "ThreadPausedError",
     "TimeoutPolicy",
     "ToolMessage",
+    "UnknownCheckpointError",
+    "UnknownInterruptError",
+    "UnknownThreadError",
+    "UnknownTypeError",
+    "UnstorableValueError",
     "UntrackedValue",
     "add_messages",
     "checkpointable",
@@ -115,3 +177,11 @@ __all__ = [
     "step",
     "task",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take this for a word that everything is here
+
+    def __getattr__(name: str) -> object:
+        """Tell whoever looks for a name of LangGraph's that is not here what to do instead."""
+        from bide.absent import refusal_of  # only those who miss something pay for it
+
+        raise refusal_of(name)

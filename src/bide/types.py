@@ -108,6 +108,13 @@ class Command(Generic[NodeT]):
     graph: str | None = None
 
     @property
+    def pairs(self) -> Any:
+        """The update; a list of `(key, value)` pairs is read as a dict."""
+        given = self.update
+        is_pairs = isinstance(given, (list, tuple)) and all(isinstance(one, tuple) and len(one) == 2 for one in given)
+        return dict(given) if given and is_pairs else given
+
+    @property
     def targets(self) -> tuple[str | Send, ...]:
         """The places in `goto`, always as a tuple."""
         several = isinstance(self.goto, (list, tuple, set))

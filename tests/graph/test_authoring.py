@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, get_args, get_type_hints
 
 import pytest
 
 from bide import END, START, Command, Interrupt, MemorySaver, Send, StateGraph
 from bide.errors import BideError, EmptyInputError, GraphError, InvalidUpdateError, StoreUnavailableError
+from bide.graph.options import FOR_COMPILE, FOR_NODES
 from tests.threads import one_node, thread
 
 
@@ -60,6 +62,20 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "join of nobody": (lambda: graph().add_edge([], "other"), "at least one"),
     "join with START": (lambda: graph().add_edge([START, "node"], "other").compile(), "START cannot be waited for"),
     "join to END": (lambda: graph().add_edge(["node", "other"], END).compile(), "ends by itself"),
+    "END in quotes": (
+        lambda: graph().add_edge("node", "END").compile(),
+        "mean END, without quotes.*from bide import END",
+    ),
+    "START in quotes": (lambda: graph().add_edge("START", "node").compile(), "Did you mean START, without quotes"),
+    "edge to a function": (lambda: graph().add_edge(START, other), "Edges take names: 'other'"),
+    "edge from a function": (lambda: graph().add_edge(node, "other"), "Edges take names: 'node'"),
+    "edge to a lambda": (lambda: graph().add_edge(START, lambda state: None), "Edges take the names of nodes"),
+    "join from a function": (lambda: graph().add_edge([node, "other"], END), "Edges take names: 'node'"),
+    "edge to several": (lambda: graph().add_edge(START, ["node", "other"]), "several.*Add an edge for each"),
+    "path map to a function": (
+        lambda: graph().add_conditional_edges("node", left_or_right, {"left": other}),
+        "Edges take names: 'other'",
+    ),
     "no nodes": (lambda: StateGraph(Log).compile(), "no nodes.*add_node"),
     "no entry": (lambda: StateGraph(Log).add_node(node).compile(), r"no entry point.*add_edge\(START, 'node'\)"),
     "same name twice": (lambda: graph().add_node("node", other), "a node 'node' already"),
@@ -94,11 +110,25 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "empty sequence": (lambda: graph().add_sequence([]), "at least one node"),
     "not a schema": (lambda: StateGraph(int), "int.*no state schema.*TypedDict"),
     "instance as schema": (lambda: StateGraph([1]), r"\[1\] is no state schema"),
+    "value as a type": (lambda: StateGraph({"a": 1}), r"'a': 1 is no type.*\{'a': int\}"),
+    "list of types as a type": (lambda: StateGraph({"log": [str]}), r"'log': .* is no type.*list"),
     "reducer of one argument": (lambda: StateGraph({"x": Annotated[int, one_argument]}), "'one_argument'.*'x'.*two"),
     "reducer of three": (lambda: StateGraph({"x": Annotated[int, three_arguments]}), "'three_arguments'.*'x'.*two"),
     "state key of ours": (lambda: StateGraph({"__interrupt__": str}), "'__interrupt__' cannot be"),
     "input schema that is none": (lambda: StateGraph(Log, input_schema=int), "no state schema"),
     "unknown on_paused": (lambda: graph().compile(on_paused="wait"), "'wait'.*error.*resume.*restart"),
+    "misspelt compile option": (
+        lambda: graph().compile(checkpoint=MemorySaver()),
+        r"compile\(\) has no option 'checkpoint'. Did you mean 'checkpointer'\?.*interrupt_before.*on_paused",
+    ),
+    "misspelt node option": (
+        lambda: graph().add_node("x", node, destination=["node"]),
+        r"add_node\('x'\) has no option 'destination'. Did you mean 'destinations'\?.*defer.*retry_policy",
+    ),
+    "misspelt default": (
+        lambda: graph().set_node_defaults(retry=None),
+        r"set_node_defaults\(\) has no option 'retry'.*Known options: retry_policy",
+    ),
     "unknown durability": (lambda: graph().compile(durability="never"), "'never'.*sync.*async.*exit"),
 }
 
@@ -109,6 +139,25 @@ def test_mistake_is_found_before_anything_runs(mistake: str):
 
     with pytest.raises(GraphError, match=f"(?s){message}"):
         make()
+
+
+@pytest.mark.parametrize(("method", "told"), [(StateGraph.compile, FOR_COMPILE), (StateGraph.add_node, FOR_NODES)])
+def test_whoever_mistypes_an_option_is_told_all_of_them(method: Any, told: tuple[str, ...]):
+    named = {name for name in inspect.signature(method).parameters if name not in ("self", "node", "action", "options")}
+    unpacked = get_args(get_type_hints(method)["options"])[0].__annotations__
+
+    assert sorted(told) == sorted({*named, *unpacked})
+
+
+@pytest.mark.parametrize("name", ["invoke", "ainvoke", "stream", "astream", "batch", "get_state"])
+def test_graph_that_is_not_compiled_says_so_when_it_is_run(name: str):
+    with pytest.raises(AttributeError, match=rf"built, not run: graph\.compile\(checkpointer=…\)\.{name}\("):
+        getattr(graph(), name)
+
+
+def test_graph_has_no_other_attributes_than_its_own():
+    with pytest.raises(AttributeError, match="'StateGraph' object has no attribute 'nodez'"):
+        _ = graph().nodez
 
 
 def test_mistake_is_a_value_error_too():

@@ -229,3 +229,41 @@ def test_call_that_names_another_thread_is_a_thread_of_its_own(driver: Driver, s
     driver.invoke(graph, {}, thread())
 
     assert driver.call(inner, "get_state", thread("other")).values["log"] == ["a"]
+
+
+def test_context_and_config_of_an_inner_call_count_inside(driver: Driver, store: Store):
+    seen: list[Any] = []
+
+    def look(state: State, config: Any, runtime: Any) -> None:
+        seen.append((config["configurable"].get("user"), config.get("tags"), runtime.context))
+
+    inner = one_node(State, look)
+
+    def node(state: State) -> None:
+        inner.invoke({"number": 1}, {"configurable": {"user": "inner"}, "tags": ["in"]}, context="own")
+        inner.with_config({"configurable": {"user": "bound"}}).invoke({"number": 1})
+
+    async def anode(state: State) -> None:
+        await inner.ainvoke({"number": 1}, {"configurable": {"user": "inner"}, "tags": ["in"]}, context="own")
+        await inner.with_config({"configurable": {"user": "bound"}}).ainvoke({"number": 1})
+
+    graph = one_node(State, node if driver.name == "sync" else anode, checkpointer=store)
+    config = {**thread(), "tags": ["out"]}
+    config["configurable"] = {**config["configurable"], "user": "outer"}
+    driver.invoke(graph, {"number": 0}, config, context="outer")
+
+    assert seen == [("inner", ["out", "in"], "own"), ("bound", ["out"], "outer")]
+
+
+async def test_stream_of_an_inner_graph_that_is_held_and_not_read_on_keeps_nobody_waiting(store: Store, world: World):
+    inner = world.asker("a")
+    held: list[Any] = []
+
+    async def node(state: State) -> dict[str, Any]:
+        held.append(inner.astream({}, stream_mode="updates"))
+        await anext(held[0])
+        return {"log": ["left"]}
+
+    result = await one_node(State, node, checkpointer=store).ainvoke({}, thread())
+
+    assert result["log"] == ["left"]

@@ -18,9 +18,7 @@ def drawn(text: str) -> str:
 
 
 def test_line_of_nodes():
-    assert (
-        LINEAR.draw_ascii()
-        == drawn("""
+    assert LINEAR.draw_ascii() == drawn("""
          .-------.
          ( START )
          '-------'
@@ -40,11 +38,6 @@ def test_line_of_nodes():
           ( END )
           '-----'
     """)
-        .replace("\n", "\n")
-        .lstrip("\n")
-        or True
-    )
-    assert dedent(LINEAR.draw_ascii()).splitlines()[5].strip() == "+-------+"
 
 
 def test_fork_and_join():

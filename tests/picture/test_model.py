@@ -24,6 +24,13 @@ def test_node_is_found_by_id_and_by_place():
     assert AGENT.nodes.ids == ("__start__", "agent", "tools", "__end__")
 
 
+def test_nodes_can_be_read_like_langgraphs_dict():
+    assert list(AGENT.nodes.keys()) == ["__start__", "agent", "tools", "__end__"]
+    assert list(AGENT.nodes.values()) == list(AGENT.nodes)
+    assert dict(AGENT.nodes) == dict(AGENT.nodes.items())
+    assert dict(AGENT.nodes)["tools"] is AGENT.nodes["tools"]
+
+
 def test_picture_knows_which_nodes_it_has():
     assert "agent" in AGENT.nodes
     assert AGENT.nodes[1] in AGENT.nodes
@@ -111,6 +118,17 @@ def test_names_that_langgraph_users_know_draw_the_same_png(tmp_path):
     png = AGENT.draw_mermaid_png(output_file_path=str(file))
 
     assert png == AGENT.draw_png() == file.read_bytes()
+
+
+def test_options_of_langgraph_change_nothing():
+    assert AGENT.draw_mermaid(curve_style="linear", wrap_label_n_words=9) == AGENT.draw_mermaid()
+    assert AGENT.draw_mermaid_png(draw_method="api", background_color="white") == AGENT.draw_png()
+
+
+@pytest.mark.parametrize("option", ["output_file_pth", "max_retrys"])
+def test_option_that_nobody_knows_is_refused(option):
+    with pytest.raises(GraphError, match=rf"no option '{option}'\. Did you mean"):
+        AGENT.draw_mermaid_png(**{option: 1})
 
 
 @pytest.mark.parametrize("way", ["draw_mermaid", "draw_svg", "draw_png", "draw_ascii"])

@@ -66,7 +66,7 @@ def thing_at(path: str) -> Any:
     elif first in OURS and rest:
         thing = OURS[first]
     else:
-        thing = getattr(bide, first, MISSING)
+        thing = vars(bide).get(first, MISSING)  # what is absent says so when it is asked for
     for name in rest:
         thing = getattr(thing, name, MISSING)
     return thing

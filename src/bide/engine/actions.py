@@ -10,6 +10,7 @@ from bide.engine.context import Pause, TaskContext
 from bide.engine.spec import PREVIOUS, Call, Subgraph
 from bide.engine.values import Ending, Site
 from bide.errors import GraphDrained
+from bide.types import UNSET
 
 
 class Action(NamedTuple):
@@ -38,6 +39,10 @@ class Descend(NamedTuple):
     """How many steps it may take, if not as many as the graph around it."""
     wants: frozenset[str] = frozenset()
     """What the code that calls it wants to be told."""
+    config: Mapping[str, Any] = {}
+    """What that code says beside the config of the run."""
+    context: Any = UNSET
+    """The context that it gives in place of the run's own."""
 
 
 class Rest(NamedTuple):

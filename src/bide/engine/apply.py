@@ -130,6 +130,24 @@ def merge(
 _PLAIN = LastValue()
 
 
+def seen_now(spec: GraphSpec, checkpoint: Checkpoint, finished: Sequence[Outcome]) -> Checkpoint:
+    """Return the state as it looks while a step is not over: with what its finished tasks have written.
+
+    Where that cannot be merged, the step as it began is shown: whoever must look at the thread can.
+    """
+    if not finished:
+        return checkpoint
+    writes: dict[str, list[Any]] = {}
+    for outcome in finished:
+        for key, value in outcome.writes:
+            writes.setdefault(key, []).append(value)
+    try:
+        values, _ = merge(spec, checkpoint, writes, finished, keep_fleeting=True)
+    except InvalidUpdateError:
+        return checkpoint
+    return checkpoint._replace(values=values)
+
+
 def seen_after(
     spec: GraphSpec, values: Mapping[str, Any], writes: Sequence[tuple[str, Any]], *, whole: bool
 ) -> Mapping[str, Any]:

@@ -20,11 +20,12 @@ from bide.engine.deadline import Deadline
 from bide.engine.inbox import Inbox
 from bide.engine.nested import descend
 from bide.engine.pool import POOL
-from bide.engine.run_context import RunContext
+from bide.engine.run_context import RunContext, merged_config
 from bide.engine.spec import GraphSpec
 from bide.engine.tally import Tally
 from bide.engine.values import Assignment, Begun, Emit, Ending, Join, Outcome, Start
 from bide.engine.work import Story, work
+from bide.types import UNSET
 
 E = TypeVar("E")
 
@@ -291,6 +292,10 @@ def go_inside(action: Descend, context: TaskContext) -> tuple[RunContext, Genera
     )
     journal = None if run_.journal is None else run_.journal.inside(sub.spec, site.ns, site.prefix)
     inner = run_.inside(sub.spec, request, journal, (*run_.ns, *shown_path(site.prefix[:-1])))
+    for said in (sub.config, action.config):
+        inner.config = merged_config(inner.config, said) or {} if said else inner.config
+    if action.context is not UNSET:
+        inner.around = inner.around._replace(context=action.context)
     return inner, descend(sub, request, site, run_.uid)
 
 

@@ -114,7 +114,7 @@ def _as_nodes(
     spec: GraphSpec, loaded: Loaded, changes: Sequence[Change]
 ) -> Generator[Any, Any, tuple[Checkpoint, frozenset[str]]]:
     """Stand where the thread would stand if these nodes had just returned these updates."""
-    nodes = [change.as_node or START for change in changes]
+    nodes = [START if change.as_node in (None, "__input__") else change.as_node for change in changes]
     for name in nodes:
         if name not in spec.nodes and name not in (START, END):
             known = ", ".join(map(repr, spec.nodes))

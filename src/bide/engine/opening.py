@@ -197,7 +197,8 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     asks = tuple(wait.question for wait in loaded.open_waits)
     can_run = ready_tasks(checkpoint, loaded.results, loaded.waits, (loaded.done, loaded.failed))
     if not can_run and (asks or not checkpoint.tasks):
-        return Ending(checkpoint, asks, frozenset(loaded.results))
+        done = tuple(loaded.results[task.id] for task in checkpoint.tasks if task.id in loaded.results)
+        return Ending(checkpoint, asks, frozenset(loaded.results), done)
     return _taken(loaded, checkpoint, [])
 
 
@@ -237,7 +238,7 @@ def _obey(spec: GraphSpec, command: Command[Any], loaded: Loaded) -> Opened:
 def _command_writes(spec: GraphSpec, command: Command[Any]) -> list[Write]:
     if command.update is None:
         return []
-    pairs = spec.read_update(command.update)
+    pairs = spec.read_update(command.pairs)
     if pairs is None:
         raise InvalidUpdateError(f"Command(update={command.update!r}) must be a dict of state keys.")
     spec.check_keys(pairs, "Command(update=…) holds")
@@ -253,6 +254,10 @@ def _redirect(spec: GraphSpec, loaded: Loaded, writes: list[Write], goto: list[P
         )
     if not goto and not writes:
         raise EmptyInputError("The Command is empty. Give it resume=…, update=… or goto=….")
+    if not goto and loaded.checkpoint is not None and not loaded.checkpoint.tasks:
+        # A finished thread is changed and not run again: nobody said where to.
+        checkpoint, changed = edited_checkpoint(spec, loaded.checkpoint, writes, source="update")
+        return _fresh(Begin(loaded, checkpoint, changed, supersede=loaded.run, forget=True), checkpoint)
     return (yield from _start(spec, loaded, writes, goto))
 
 

@@ -101,7 +101,7 @@ def _command_writes(spec: GraphSpec, context: TaskContext, given: Any, command: 
     node = context.task.node
     if command.resume is not UNSET:
         raise InvalidUpdateError(_no_answers(node))
-    return [] if command.update is None else _changes(spec, context, given, command.update)
+    return [] if command.update is None else _changes(spec, context, given, command.pairs)
 
 
 def _returned(context: TaskContext, part: Interrupt, index: int) -> Question:

@@ -142,3 +142,17 @@ class RunContext:
         inner.tell = self.tell if self.request.subgraphs else None
         inner.uid, inner.run_id = self.uid, self.run_id
         return inner
+
+
+def merged_config(bound: Mapping[str, Any], given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Add what a call says to what `with_config` has said before; inner dicts are joined, lists are added."""
+    if not bound or given is None or not isinstance(given, Mapping):
+        return given if given is not None or not bound else bound
+    merged = {**bound, **given}
+    for key in ("configurable", "metadata"):
+        if isinstance(bound.get(key), Mapping) and isinstance(given.get(key), Mapping):
+            merged[key] = {**bound[key], **given[key]}
+    for key in ("tags", "callbacks"):
+        if isinstance(bound.get(key), list) and isinstance(given.get(key), list):
+            merged[key] = [*bound[key], *given[key]]
+    return merged

@@ -45,6 +45,8 @@ class Subgraph(NamedTuple):
     """None: its state belongs to the task · True: it goes on from one call to the next · False: it is not saved."""
     before: frozenset[str] = frozenset()
     after: frozenset[str] = frozenset()
+    config: Mapping[str, Any] = {}
+    """What `with_config` has said; it is added to the config of the run."""
 
 
 class Branch(NamedTuple):

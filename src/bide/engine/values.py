@@ -219,6 +219,8 @@ class Ending(NamedTuple):
     """Every open question, in task order; empty when the run is done."""
     finished: frozenset[str] = frozenset()
     """Ids of the tasks of this step that have finished already."""
+    outcomes: tuple[Outcome, ...] = ()
+    """What those have returned."""
     up: tuple[Command[Any], ...] = ()
     """What the graph around this one is told to do."""
     carried: tuple[Any, ...] = ()

@@ -333,7 +333,8 @@ class Walk:
         finished = frozenset(outcome.task.id for outcome in outcomes if outcome.is_done)
         if refused is not None and not checkpoint.prefix:
             raise refused
-        return (yield from self._paused(every, finished))
+        done = tuple(outcome for outcome in outcomes if outcome.is_done)
+        return (yield from self._paused(every, finished, done))
 
     def _all_asks(
         self, outcomes: Sequence[Outcome], asks: Sequence[Question]
@@ -365,9 +366,11 @@ class Walk:
                 writes += pairs.items()
         return edited_checkpoint(self.spec, self.checkpoint, writes, source="interrupt")
 
-    def _paused(self, asks: tuple[Question, ...], finished: frozenset[str] = frozenset()) -> Flow:
+    def _paused(
+        self, asks: tuple[Question, ...], finished: frozenset[str] = frozenset(), done: tuple[Outcome, ...] = ()
+    ) -> Flow:
         is_stopped = not asks
-        ending = Ending(self.checkpoint, asks, finished, carried=tuple(self.carried), is_stopped=is_stopped)
+        ending = Ending(self.checkpoint, asks, finished, done, carried=tuple(self.carried), is_stopped=is_stopped)
         if PAUSED in self.wants and not is_stopped:
             yield Emit(PAUSED, ending)
         return ending

@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any, Self, Unpack
 
 from bide.clock import Clock, SystemClock
+from bide.engine.apply import seen_now
 from bide.engine.attempts import cache_place
 from bide.engine.drive import Crew, run
 from bide.engine.spec import GraphSpec, Subgraph
@@ -71,7 +72,7 @@ class CompiledGraph(Threads):
 
     def as_subgraph(self) -> Subgraph:
         """Return this graph as a part of another."""
-        return Subgraph(self.spec, self.keeps, self.build.before, self.build.after)
+        return Subgraph(self.spec, self.keeps, self.build.before, self.build.after, self.bound)
 
     def with_config(self, config: Config | None = None, **more: Any) -> Self:
         """Return the same graph with a config that every call begins with."""
@@ -227,7 +228,8 @@ class CompiledGraph(Threads):
         assert isinstance(ending, Ending), "a driver ends with an Ending"
         recorder, checkpoint = session.recorder, ending.checkpoint
         interrupts = tuple(question.shown() for question in ending.asks if not question.is_static)
-        output = pick_keys(output_of(self.spec, checkpoint), options.get("output_keys"))
+        seen = seen_now(self.spec, checkpoint, ending.outcomes)
+        output = pick_keys(output_of(self.spec, seen), options.get("output_keys"))
         if session.raises and ending.is_paused:
             ask = ending.asks[0]
             raise GraphInterrupt(node=ask.node, state=output, value=ask.value, next=ending.next, interrupts=interrupts)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from bide.engine.opening import Request
+from bide.engine.run_context import merged_config
 from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError, did_you_mean
 from bide.graph.validate import static_nodes
 from bide.types import Command, Durability, OnPaused, RunControl, StreamMode
@@ -15,6 +16,23 @@ if TYPE_CHECKING:
     from bide.graph.session import Build
 
 Config = Mapping[str, Any]
+
+__all__ = [
+    "Config",
+    "Options",
+    "Reference",
+    "RunConfig",
+    "check_choice",
+    "check_options",
+    "checkpoint_id",
+    "merged_config",
+    "read_config",
+    "read_ns",
+    "read_reference",
+    "read_request",
+    "shown_config",
+    "shown_ns",
+]
 
 
 class Options(TypedDict, total=False):
@@ -82,7 +100,7 @@ def read_config(config: Config | None) -> RunConfig:
     most = config.get("max_concurrency")
     if most is not None and (not isinstance(most, int) or most < 1):
         raise InvalidUpdateError(f"max_concurrency must be at least 1, not {most!r}.")
-    shown = {**config, "configurable": dict(inner)}
+    shown = {"metadata": {}, **config, "configurable": dict(inner)}
     if thread_id == "" or ("thread_id" in inner and thread_id is None):
         raise InvalidUpdateError(
             f"thread_id is {thread_id!r}, so everybody without one would share a thread. Give each its own, or leave "
@@ -94,21 +112,17 @@ def read_config(config: Config | None) -> RunConfig:
         if not thread_id.isprintable() and "\ud800" <= max(thread_id) <= "\udfff":
             raise InvalidUpdateError(f"thread_id {thread_id!r} holds half a character, which no database can store.")
     ns = inner.get("checkpoint_ns") or ""
-    return RunConfig(thread_id, inner.get("checkpoint_id"), ns, limit, most, config.get("metadata"), shown)
+    return RunConfig(thread_id, inner.get("checkpoint_id"), ns, limit, most, _metadata(config, inner), shown)
 
 
-def merged_config(bound: Config, given: Config | None) -> Config | None:
-    """Add what a call says to what `with_config` has said before; inner dicts are joined, lists are added."""
-    if not bound or given is None or not isinstance(given, Mapping):
-        return given if given is not None or not bound else bound
-    merged = {**bound, **given}
-    for key in ("configurable", "metadata"):
-        if isinstance(bound.get(key), Mapping) and isinstance(given.get(key), Mapping):
-            merged[key] = {**bound[key], **given[key]}
-    for key in ("tags", "callbacks"):
-        if isinstance(bound.get(key), list) and isinstance(given.get(key), list):
-            merged[key] = [*bound[key], *given[key]]
-    return merged
+def _metadata(config: Config, inner: Config) -> dict[str, Any]:
+    """Collect what the caller says about the run: its metadata, and the plain values of `configurable`."""
+    own = {key: value for key, value in inner.items() if key not in _PLACES and not key.startswith("__")}
+    plain = {key: value for key, value in own.items() if isinstance(value, (str, int, float, bool))}
+    return {**plain, **(config.get("metadata") or {})}
+
+
+_PLACES = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
 
 
 def _check_spelling(given: Mapping[str, Any], name: str) -> None:

@@ -11,9 +11,11 @@ from bide.engine.context import Leave, TaskContext, running_task
 from bide.engine.drive import items_inside
 from bide.engine.nested import frames_after, site_of
 from bide.engine.values import Emit, Ending
-from bide.errors import GraphError
+from bide.errors import GraphError, InvalidUpdateError
 from bide.graph.door import check_options, merged_config, read_config
+from bide.graph.session import read_context
 from bide.graph.validate import static_nodes
+from bide.types import UNSET
 
 if TYPE_CHECKING:
     from bide.graph.compiled import CompiledGraph
@@ -37,7 +39,7 @@ def task_around(graph: CompiledGraph, config: Any, options: Mapping[str, Any]) -
 
 
 def items_of_call(
-    graph: CompiledGraph, context: TaskContext, given: Any, call: Call, wants: frozenset[str]
+    graph: CompiledGraph, context: TaskContext, given: Any, call: Said, wants: frozenset[str]
 ) -> Iterator[Emit | Ending]:
     """Run a graph inside the task whose code calls it, right here; yield what it tells, and at last its ending."""
     if graph.async_nodes:
@@ -51,19 +53,23 @@ def items_of_call(
 
 
 async def aitems_of_call(
-    graph: CompiledGraph, context: TaskContext, given: Any, call: Call, wants: frozenset[str]
+    graph: CompiledGraph, context: TaskContext, given: Any, call: Said, wants: frozenset[str]
 ) -> AsyncGenerator[Emit | Ending, None]:
     """Do what `items_of_call` does, on the event loop."""
     from bide.engine.adrive import items_inside as aitems_inside  # asyncio is a fifth of `import bide`
 
     action = _descent(graph, context, given, call)._replace(wants=wants)
-    under_way = UnderWay()
+    items = aitems_inside(action, context)
+    under_way = UnderWay(items)
     context.children = [*(context.children or ()), under_way]
     try:
-        async for item in aitems_inside(action, context):
+        async for item in items:
+            under_way.is_held = True
             yield _ended(context, action, item) if isinstance(item, Ending) else item
+            under_way.is_held = False
     finally:
-        under_way.set_result(None)
+        if not under_way.done():
+            under_way.set_result(None)
         context.children = [child for child in context.children or () if child is not under_way] or None
 
 
@@ -74,24 +80,39 @@ class UnderWay(Future[None]):
     carried: tuple[Any, ...] = ()
     unheard: Exception | None = None
 
+    def __init__(self, items: AsyncGenerator[Any, None]) -> None:
+        super().__init__()
+        self.items = items
+        self.is_held = False
+        """Whether the code that reads its stream has stopped in the middle of it."""
+
     def wait(self) -> None:
         """Wait for its end."""
         self.result()
 
     async def settled(self) -> None:
-        """Do what `wait` does, on the event loop."""
+        """Do what `wait` does, on the event loop; a stream that nobody reads on is closed."""
         from asyncio import wrap_future
 
+        if self.is_held:
+            await self.items.aclose()
+            if not self.done():
+                self.set_result(None)
         await wrap_future(self)
 
 
-Call = tuple[Any, Mapping[str, Any]]
+Said = tuple[Any, Mapping[str, Any]]
 """The config and the options of a call."""
 
 
-def _descent(graph: CompiledGraph, context: TaskContext, given: Any, call: Call) -> Descend:
+def _descent(graph: CompiledGraph, context: TaskContext, given: Any, call: Said) -> Descend:
     config, options = call
     check_options(options)
+    for name in _OUTERMOST:
+        if options.get(name) is not None:
+            raise InvalidUpdateError(
+                f"{name}= counts for the outermost graph, and this one is called inside a node of it. Give it there."
+            )
     context.calls += 1
     sub = graph.as_subgraph()
     sub = sub._replace(
@@ -99,11 +120,19 @@ def _descent(graph: CompiledGraph, context: TaskContext, given: Any, call: Call)
         after=sub.after | static_nodes(options.get("interrupt_after")),
     )
     own = merged_config(graph.bound, config) or {}
-    limit = read_config(own).recursion_limit if "recursion_limit" in own else None
+    read = read_config(own)
+    limit = read.recursion_limit if "recursion_limit" in own else None
+    said = {key: value for key, value in read.shown.items() if key in own}
+    said["configurable"] = {key: value for key, value in read.shown["configurable"].items() if key != "thread_id"}
+    given_context = options.get("context")
+    context_ = UNSET if given_context is None else read_context(graph.build.context_schema, given_context)
     site = site_of(sub, context.task, context.assignment, context.run.spec, call=context.calls)
     if context.attempt > 1:
         site = site._replace(is_fresh=False)
-    return Descend(sub, given, site, limit)
+    return Descend(sub._replace(config={}), given, site, limit, config=said, context=context_)
+
+
+_OUTERMOST = ("control", "durability", "on_paused")
 
 
 def _ended(context: TaskContext, action: Descend, ending: Ending) -> Ending:

@@ -31,7 +31,8 @@ class CompileOptions(TypedDict, total=False):
 
 
 FOR_COMPILE = ("checkpointer", "store", "cache", "interrupt_before", "interrupt_after", *CompileOptions.__annotations__)
-FOR_NODES = ("defer", "input_schema", "destinations", "metadata", *NodeOptions.__annotations__)
+POLICIES = tuple(NodeOptions.__annotations__)
+FOR_NODES = ("defer", "input_schema", "destinations", "metadata", *POLICIES)
 """All that `compile` and `add_node` take by name, for whoever mistypes one."""
 
 
@@ -40,19 +41,9 @@ def check_compile_options(options: Mapping[str, Any]) -> None:
     _check_names("compile()", options, CompileOptions.__annotations__, FOR_COMPILE)
 
 
-def check_node_options(name: str, options: Mapping[str, Any]) -> None:
+def check_node_options(where: str, options: Mapping[str, Any], told: Sequence[str] = POLICIES) -> None:
     """Refuse policies that make no sense, where they are written."""
-    _check_names(f"add_node({name!r})", options, NodeOptions.__annotations__, FOR_NODES)
-    _check_policies(options)
-
-
-def check_default_options(options: Mapping[str, Any]) -> None:
-    """Do the same for the policies of all nodes, which are fewer: a name or an input is for one."""
-    _check_names("set_node_defaults()", options, NodeOptions.__annotations__, tuple(NodeOptions.__annotations__))
-    _check_policies(options)
-
-
-def _check_policies(options: Mapping[str, Any]) -> None:
+    _check_names(where, options, NodeOptions.__annotations__, told)
     read_retry(options.get("retry_policy"))
     read_limits(options.get("timeout"))
     cache = options.get("cache_policy")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bide.clock import iso
-from bide.engine.apply import merge
+from bide.engine.apply import seen_now
 from bide.engine.nested import lasting_path
 from bide.engine.plan import branch_of
 from bide.engine.spec import GraphSpec
@@ -55,14 +55,7 @@ def live_snapshot(spec: GraphSpec, thread_id: str, loaded: Loaded) -> StateSnaps
     checkpoint = loaded.checkpoint
     assert checkpoint is not None
     finished = [loaded.results[task.id] for task in checkpoint.tasks if task.id in loaded.results]
-    seen = checkpoint
-    if finished:
-        writes: dict[str, list[Any]] = {}
-        for outcome in finished:
-            for key, value in outcome.writes:
-                writes.setdefault(key, []).append(value)
-        values, _ = merge(spec, checkpoint, writes, finished, keep_fleeting=True)
-        seen = checkpoint._replace(values=values)
+    seen = seen_now(spec, checkpoint, finished)
     tasks = tuple(_task(task, loaded, spec) for task in checkpoint.tasks)
     open_asks = tuple(wait.question.shown() for wait in loaded.open_waits if not wait.question.is_static)
     return _snapshot(spec, thread_id, loaded.uid or "", seen, tasks)._replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Unpack
 
@@ -14,19 +14,12 @@ from bide.errors import GraphError
 from bide.graph.calls import destinations_of, name_of, own_schema, read_call
 from bide.graph.compiled import Build, CompiledGraph
 from bide.graph.drawing import UNNAMED
-from bide.graph.options import (
-    CompileOptions,
-    NodeOptions,
-    check_compile_options,
-    check_default_options,
-    check_node_options,
-)
+from bide.graph.options import FOR_NODES, CompileOptions, NodeOptions, check_compile_options, check_node_options
 from bide.graph.schema import Schema, channel_of, is_schema, read_schema
 from bide.graph.spec import build_spec
 from bide.graph.validate import check_graph, check_names, check_static, check_types
 from bide.store import Store
 from bide.types import END, START
-
 
 RUNS = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch", "get_state", "get_graph")
 """What a compiled graph can do and a graph in the making cannot."""
@@ -88,6 +81,10 @@ class StateGraph:
                 )
             raise AttributeError(f"'StateGraph' object has no attribute {name!r}", name=name, obj=self)
 
+    def __class_getitem__(cls, item: Any) -> type[StateGraph]:
+        """Let `StateGraph[State]` be written, for type checkers."""
+        return cls
+
     def _learn(self, schema: Schema) -> None:
         check_types(schema.keys)
         for key, annotation in schema.keys.items():
@@ -132,7 +129,7 @@ class StateGraph:
         if not name:
             raise GraphError(f"{action!r} has no name of its own. Write add_node('name', …).")
         self._check_name(name)
-        check_node_options(name, options)
+        check_node_options(f"add_node({name!r})", options, FOR_NODES)
         subgraph = action.as_subgraph() if isinstance(action, CompiledGraph) else None
         if subgraph is not None and options.get("timeout") is not None:
             raise GraphError(
@@ -178,7 +175,7 @@ class StateGraph:
 
     def set_node_defaults(self, **options: Unpack[NodeOptions]) -> StateGraph:
         """Give every node these policies, where it has none of its own."""
-        check_default_options(options)
+        check_node_options("set_node_defaults()", options)
         self.defaults = {**self.defaults, **options}
         return self
 
@@ -207,8 +204,8 @@ class StateGraph:
 
     def add_edge(self, start_key: str | Sequence[str], end_key: str) -> StateGraph:
         """Go from one node to another; from a list of nodes, when all of them have finished."""
-        is_join = isinstance(start_key, Sequence) and not isinstance(start_key, str)
-        sources = tuple(start_key) if is_join else (start_key,)
+        is_join = isinstance(start_key, Iterable) and not isinstance(start_key, str)
+        sources: tuple[Any, ...] = tuple(start_key) if is_join else (start_key,)
         if not sources:
             raise GraphError(f"add_edge([], {end_key!r}): name at least one node to come from.")
         check_names("add_edge", (*sources, end_key))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from bide.clock import Clock, iso
+from bide.engine.apply import seen_now
 from bide.engine.plan import branch_of
 from bide.engine.spec import GraphSpec
 from bide.engine.values import (
@@ -128,11 +129,13 @@ class Shaper:
             yield message, metadata
 
     def _output(self, event: Emit, checkpoint: Checkpoint) -> Any:
-        return pick_keys(output_of(event.spec or self.spec, checkpoint), self.keys)
+        """Show the state: all of it, as whoever follows a stream wants to see; `output_keys` may ask for less."""
+        return pick_keys(state_of(event.spec or self.spec, checkpoint), self.keys)
 
     def _values(self, event: Emit) -> Any:
         if event.kind == PAUSED:
-            output = self._output(event, event.what.checkpoint)
+            seen = seen_now(event.spec or self.spec, event.what.checkpoint, event.what.outcomes)
+            output = self._output(event, seen)
             return {**(output if isinstance(output, dict) else {}), INTERRUPT: _shown(event.what)}
         return self._output(event, event.what)
 
@@ -141,7 +144,8 @@ class Shaper:
             yield {INTERRUPT: _shown(event.what)}
         elif event.what[1].is_done:
             outcome = event.what[1]
-            update = {outcome.task.node: update_of(outcome, event.spec or self.spec)}
+            shown = pick_keys(update_of(outcome, event.spec or self.spec), self.keys)
+            update = {outcome.task.node: None if shown == {} else shown}
             yield {**update, "__metadata__": {"cached": True}} if outcome.is_cached else update
 
     def _task_payloads(self, event: Emit) -> Iterator[tuple[str, dict[str, Any]]]:

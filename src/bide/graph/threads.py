@@ -189,12 +189,16 @@ class Threads:
         Without `as_node`, the thread keeps standing where it stands: open questions stay open, and conditional edges
         that led there choose again. With it, the thread stands as if that node had just returned `values`.
         """
+        if as_node == "__copy__":
+            return self.fork(config)
         return self.bulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
 
     async def aupdate_state(
         self, config: Config, values: Any, as_node: str | None = None, task_id: str | None = None
     ) -> dict[str, Any]:
         """Do what `update_state` does, with asyncio."""
+        if as_node == "__copy__":
+            return await self.afork(config)
         return await self.abulk_update_state(config, [[StateUpdate(values, as_node, task_id)]])
 
     def bulk_update_state(self, config: Config, supersteps: Sequence[Sequence[StateUpdate]]) -> dict[str, Any]:
@@ -260,6 +264,9 @@ class Threads:
     def _is_live(self, place: Place) -> bool:
         """Whether the graph inside stands at this checkpoint, in the step that its thread is in."""
         head = place.root.perform(Load(None)).checkpoint
+        if place.recorder.ns.startswith("@"):
+            kept = place.recorder.look_inside(None).checkpoint
+            return kept is not None and kept.seq == place.seq
         live = head is not None and any(place.recorder.ns.split("|")[0] == task.id for task in head.tasks)
         loaded = place.recorder.look_inside(None) if live else None
         return loaded is not None and loaded.checkpoint is not None and loaded.checkpoint.seq == place.seq

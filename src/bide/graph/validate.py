@@ -1,4 +1,4 @@
-"""Every authoring mistake, found when it is written or at compile, with the name of the thing and the way to mend it."""
+"""Every authoring mistake, found when written or at compile, with the name of the thing and the way to mend it."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class Picture:
     def draw_mermaid_png(
         self, scale: float = 2.0, *, output_file_path: str | Path | None = None, **ignored: Any
     ) -> bytes:
-        """Return `draw_png()`: it is drawn here, and no server is asked, so options for one are taken and not needed."""
+        """Return `draw_png()`: it is drawn here, and no server is asked; options for one are ignored."""
         _refuse_unknown("draw_mermaid_png", ignored, ("scale", "output_file_path"), FOR_MERMAID + FOR_A_SERVER)
         return self.draw_png(scale, output_file_path=output_file_path)
 

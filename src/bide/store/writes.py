@@ -101,7 +101,11 @@ def checkpoint_params(lease: Lease, row: CheckpointRow, now: Instant) -> dict[st
 def write_checkpoint(tx: Transaction, lease: Lease, row: CheckpointRow, now: Instant) -> None:
     """Write a checkpoint while the lease is ours and nothing stands in its place."""
     if tx.run("write_checkpoint", checkpoint_params(lease, row, now)) != 1:
-        raise lost(lease)
+        hold_lease(tx, lease)
+        raise ConflictError(
+            f"Checkpoint {row.seq} of thread {lease.thread_id!r} at {row.ns!r} is there already, though the lease is "
+            f"ours. Nothing was written. Go on with invoke(None, config)."
+        )
     write_channels(tx, lease.thread_id, row)
 
 
