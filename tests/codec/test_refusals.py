@@ -185,8 +185,8 @@ def test_path_of_a_price_reads_like_python(codec):
 
     assert str(error) == (
         "Cannot store state['order'].lines[3].price: values of type 'builtin_function_or_method' cannot be stored. "
-        "Make it a dataclass in the state's schema, register its class with @checkpointable('a-name'), or keep it out of state "
-        "with UntrackedValue."
+        "Make it a dataclass in the state's schema, register its class with @checkpointable('a-name'), or keep it "
+        "out of state with UntrackedValue."
     )
 
 
