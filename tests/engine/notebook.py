@@ -121,8 +121,10 @@ class Notebook:
         made = [f"{task}:{key}" for task, lines in self.steps.items() for key, line in lines.items() if line.is_done]
         done = frozenset(id_ for id_ in (*self.results, *made) if id_.startswith(prefix))
         errors = {task_id: error for task_id, error in self.errors.items() if task_id not in self.results}
+        failed = frozenset(task_id for task_id in self.errors if task_id.startswith(prefix))
         order = in_task_order(checkpoint, waits)
-        return Loaded("uid", self.head_of(ns), None, checkpoint, results, errors, steps, order, "thread", "", done)
+        read = Loaded("uid", self.head_of(ns), None, checkpoint, results, errors, steps, order, thread_id="thread")
+        return read._replace(done=done, failed=failed)
 
     def lines(self) -> Lines:
         """Return which lines the journal has, whatever they say."""

@@ -115,7 +115,7 @@ class AsyncCrew(Workforce):
             await self._work_now(assignment)
 
     async def _work_now(self, assignment: Assignment) -> None:
-        if self.is_failing:
+        if self.is_failing and not assignment.routes_only:
             self.inbox.put(Outcome(assignment.task, is_skipped=True))
             return
         context = TaskContext(self.context, assignment)

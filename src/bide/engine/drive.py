@@ -190,7 +190,7 @@ class Crew(Workforce):
                 self.tally.end()
 
     def _work(self, assignment: Assignment) -> None:
-        if self.is_failing:
+        if self.is_failing and not assignment.routes_only:
             self.inbox.put(Outcome(assignment.task, is_skipped=True))
             return
         context = TaskContext(self.context, assignment)

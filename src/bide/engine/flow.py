@@ -73,7 +73,7 @@ class _Run(Walk):
             tuple(self.unsaved),
             opens=tuple(opens),
             asks=tuple(asks),
-            carried=tuple(self.carried),
+            carried=(*self.carried, *self.apart),
         )
         self.is_settled = True
 
@@ -83,7 +83,7 @@ class _Run(Walk):
 
     def save_end(self) -> Saving:
         if self.saves and not self.is_settled:
-            yield Commit(self.checkpoint, None, RunStatus.DONE)
+            yield Commit(self.checkpoint, None, RunStatus.DONE, is_over=True)
             self.is_settled = True
 
     def save_failure(
@@ -102,7 +102,7 @@ class _Run(Walk):
             tuple(self.unsaved) if is_drained else (*self.unsaved, *failed),
             opens=tuple(asks),
             error=None if is_drained else error,
-            carried=tuple(self.carried),
+            carried=(*self.carried, *self.apart),
         )
         self.is_settled = True
 

@@ -24,7 +24,7 @@ from bide.engine.opening import (
     reroute,
     returned_answers,
 )
-from bide.engine.spec import FRAMES, GraphSpec, Subgraph
+from bide.engine.spec import FRAMES, GIVEN, GraphSpec, Subgraph
 from bide.engine.values import (
     Assignment,
     Checkpoint,
@@ -97,7 +97,7 @@ def descend(sub: Subgraph, request: Request, site: Site, uid: str) -> Flow:
             # The node may be tried again in this very run, and must then find where this graph stood.
             yield Record((), tuple(walk.carried))
             walk.carried = []
-        return Ending(walk.checkpoint, tuple(walk.left), carried=tuple(walk.carried), error=error)
+        return Ending(walk.checkpoint, tuple(walk.left), carried=tuple(walk.apart) if walk.left else (), error=error)
 
 
 Opened = Generator[Any, Any, tuple[Opening, frozenset[str] | None]]
@@ -119,12 +119,21 @@ def _start(spec: GraphSpec, request: Request, site: Site, loaded: Loaded) -> Ope
         routed = yield from choose(checkpoint, [entry.task])
         checkpoint = rerouted(spec, checkpoint, [*spec.start.edges, *routed])
     checkpoint = checkpoint._replace(parent=None if base is None else base.seq)
+    if request.durable and GIVEN in spec.channels:
+        checkpoint = checkpoint._replace(values={**checkpoint.values, GIVEN: _marks(spec, request.input)})
+        changed |= {GIVEN}
     # A graph that is not saved starts again at every replay; what its tasks asked and made is known all the same.
     waits, steps = loaded.waits, loaded.steps
     is_replay = bool(waits or steps)
     is_fresh = site.is_fresh and not is_replay
     ended = (loaded.done, loaded.failed)
     return Opening(None, checkpoint, {}, steps, waits, is_fresh, is_replay, ended), changed
+
+
+def _marks(spec: GraphSpec, given: Any) -> dict[str, Any]:
+    """Note what the graph is given: by the time it ends, the state around it may be another."""
+    pairs = (spec.read_update(given) or {}).items()
+    return {key: [spec.codec.digest(value), len(value) if isinstance(value, list) else None] for key, value in pairs}
 
 
 def _go_on(spec: GraphSpec, loaded: Loaded) -> Opened:
@@ -203,7 +212,7 @@ class _Inside(Walk):
         told = () if isinstance(error, GraphDrained) else failed
         yield Record((*self.unsaved, *told), carried)
         if changed is not None:
-            self.carried.append((yield Prepare(checkpoint, changed)))
+            self.apart.append((yield Prepare(checkpoint, changed)))
 
 
 __all__ = ["descend", "lasting_path", "site_of"]

@@ -196,7 +196,8 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
         return _taken(loaded, checkpoint, [(question, None) for question in holds])
     asks = tuple(wait.question for wait in loaded.open_waits)
     can_run = ready_tasks(checkpoint, loaded.results, loaded.waits, (loaded.done, loaded.failed))
-    if not can_run and (asks or not checkpoint.tasks):
+    is_left = loaded.run is not None and loaded.run.status in (RunStatus.READY, RunStatus.RUNNING)
+    if not can_run and (asks or not (checkpoint.tasks or is_left)):
         done = tuple(loaded.results[task.id] for task in checkpoint.tasks if task.id in loaded.results)
         return Ending(checkpoint, asks, frozenset(loaded.results), done)
     return _taken(loaded, checkpoint, [])
@@ -330,17 +331,21 @@ def reroute(spec: GraphSpec, checkpoint: Checkpoint) -> Generator[Any, Any, Chec
         places += origin.goto
     for origin in origins:
         places += nodes[origin.node].edges
-    # A full barrier has planned its node already, and stays planned.
-    places += [task.node for task in checkpoint.tasks if task.node in spec.joins.values()]
+    # A full barrier has planned its node already, and stays planned; so has a node that was put off until now.
+    stays = {*spec.joins.values(), *spec.deferred}
+    places += [task.node for task in checkpoint.tasks if task.node in stays and task.arg is UNSET]
     fresh = rerouted(spec, checkpoint, places)
     return checkpoint if _is_same_plan(fresh.tasks, checkpoint.tasks) else fresh
 
 
 def _is_same_plan(fresh: Sequence[Task], planned: Sequence[Task]) -> bool:
-    """Whether the same nodes come next, with the same arguments; a `Send` made anew is another task."""
-    return [task.node for task in fresh] == [task.node for task in planned] and all(
-        new.arg is UNSET and old.arg is UNSET for new, old in zip(fresh, planned, strict=True)
-    )
+    """Whether the same nodes come next, with the same arguments: then they are the same tasks, and keep their ids."""
+    try:
+        return len(fresh) == len(planned) and all(
+            bool(new[1:] == old[1:]) for new, old in zip(fresh, planned, strict=True)
+        )
+    except Exception:  # noqa: BLE001 — arrays and the like do not compare to one truth; then it counts as another plan
+        return False
 
 
 def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
@@ -366,6 +371,8 @@ def _input_while_paused(spec: GraphSpec, request: Request, loaded: Loaded) -> Op
 
 def has_progress(loaded: Loaded) -> bool:
     """Whether the step that a run was stopped in holds something to lose: finished tasks, steps, or answers."""
+    if loaded.checkpoint is None or not loaded.checkpoint.tasks:
+        return False
     return bool(loaded.results or loaded.steps or any(not wait.question.is_static for wait in loaded.waits))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from bide.engine.channels import LastValue, Reduced
 from bide.engine.context import TaskContext
 from bide.engine.plan import Place, checked_places, question_id
-from bide.engine.spec import PREVIOUS, GraphSpec
+from bide.engine.spec import GIVEN, PREVIOUS, GraphSpec
 from bide.engine.values import Ending, Question
 from bide.errors import InterruptError, InvalidUpdateError
 from bide.shape import json_schema
@@ -172,7 +172,19 @@ def read_ending(outer: GraphSpec, inner: GraphSpec, context: TaskContext, given:
     # What a Send brought was not the outer state, so all of it is new there.
     got = (outer.read_update(given) or {}) if context.task.arg is UNSET else {}
     values = ending.checkpoint.values
+    if got and not context.assignment.is_fresh:
+        got = {**got, **_given_before(inner, values)}
     return Read(tuple(_handed_back(outer, inner.output_keys, values, got)))
+
+
+def _given_before(inner: GraphSpec, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a graph that was resumed had been given, as far as it is still in its state."""
+    found: dict[str, Any] = {}
+    for key, (digest, length) in values.get(GIVEN, {}).items():
+        value = values.get(key, UNSET)
+        part = value[:length] if length is not None and isinstance(value, list) else value
+        found[key] = part if part is not UNSET and inner.codec.digest(part) == digest else UNSET
+    return found
 
 
 def _handed_back(

@@ -19,6 +19,8 @@ GATHERED = "~gathered"
 """The hidden key that says that a fan-in has run on them."""
 PREVIOUS = "~previous"
 """The hidden key that holds what a function's last call on this thread left for the next."""
+GIVEN = "~given"
+"""The hidden key that holds what a graph inside a task was given: for each key a digest, and the length of a list."""
 FRAMES = "~frames"
 """The hidden key that holds, for each graph inside this one that goes on between calls, its latest checkpoint."""
 

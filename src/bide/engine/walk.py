@@ -42,6 +42,7 @@ class Walk:
     """Where a graph stands, and what is known of its present step."""
 
     __slots__ = (
+        "apart",
         "budget",
         "carried",
         "checkpoint",
@@ -82,6 +83,8 @@ class Walk:
         self.unsaved: list[Outcome] = []
         self.untold: list[Emit] = []
         self.carried: list[Any] = []
+        self.apart: list[Any] = []
+        """Checkpoints inside tasks that ask or failed: with updates that may be saved only with their questions."""
         self.left: list[Question] = []
         """What tasks asked in the step that failed."""
         self.is_settled = False
@@ -174,7 +177,7 @@ class Walk:
             yield Start((Assignment(tasks[0], self.checkpoint, is_fresh=self.is_fresh),))
             outcome: Outcome = (yield Join())[0]
             if outcome.carried:
-                self.carried += outcome.carried
+                (self.carried if outcome.is_done else self.apart).extend(outcome.carried)
             if outcome.error is None:
                 return [] if outcome.is_skipped else [outcome]
             yield from self._fail_step([outcome], [outcome])
@@ -223,7 +226,7 @@ class Walk:
                 if not outcome.is_skipped:
                     finished[outcome.task.id] = outcome
                 if outcome.carried:
-                    self.carried += outcome.carried
+                    (self.carried if outcome.is_done else self.apart).extend(outcome.carried)
             done = [outcome for outcome in batch if outcome.is_done]
             if self.saves and done and running:
                 yield from self._record(done, finished)
@@ -370,7 +373,8 @@ class Walk:
         self, asks: tuple[Question, ...], finished: frozenset[str] = frozenset(), done: tuple[Outcome, ...] = ()
     ) -> Flow:
         is_stopped = not asks
-        ending = Ending(self.checkpoint, asks, finished, done, carried=tuple(self.carried), is_stopped=is_stopped)
+        carried = (*self.carried, *self.apart)
+        ending = Ending(self.checkpoint, asks, finished, done, carried=carried, is_stopped=is_stopped)
         if PAUSED in self.wants and not is_stopped:
             yield Emit(PAUSED, ending)
         return ending
@@ -384,13 +388,15 @@ class Walk:
         note = f"During task with name {failed[0].task.node!r} and id {failed[0].task.id!r}"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
-        self.left = asks = [question for outcome in outcomes for question in outcome.asks]
+        asks = [question for outcome in outcomes for question in outcome.asks]
         if self.saves:
             checkpoint, changed = self._with_pause_updates(asks)
             opens, _ = self._all_asks(outcomes, asks)
             yield from self.save_failure(
                 checkpoint, changed if checkpoint is not self.checkpoint else None, opens, failed, error
             )
+        # Not before: a question must not be saved by the graph around this one if its own update could not be.
+        self.left = asks
         yield from self._tell()
         raise error
 

@@ -113,14 +113,14 @@ def _told(context: TaskContext, error: BaseException) -> Outcome:
             return Outcome(task, error=_stray_pause(error, context))
         return Outcome(task, asks=asks)
     if isinstance(error, Stopped):
-        return Outcome(task, error=error.drained, is_skipped=error.drained is None)
+        return Outcome(task, error=error.drained, asks=context.inner, is_skipped=error.drained is None)
     if isinstance(error, BaseExceptionGroup):
         # asyncio.TaskGroup wraps what its tasks raise, a pause among it; a failure beside it counts more.
         rest = error.split(Pause)[1]
         if rest is None:
             return Outcome(task, asks=asks)
         if isinstance(rest, Exception):
-            return Outcome(task, error=rest)
+            return Outcome(task, error=rest, asks=context.inner)
     if isinstance(error, Exception):
         return Outcome(task, error=_hidden_pause(error, context), asks=context.inner)
     raise error

@@ -179,6 +179,7 @@ class Recorder:
             forget=begin.forget,
             checkpoint=None if checkpoint is None else self.pages.checkpoint_row(checkpoint, begin.changed),
             events=self._begin_events(begin),
+            seen=self._seen(begin.claim or begin.supersede),
         )
         hold = self.hold
         hold.uid, hold.lease = self.store.begin(taking)
@@ -188,6 +189,9 @@ class Recorder:
             expected.waits or expected.results or expected.steps or expected.errors
         )
         return Begun(self.thread_id, hold.uid, hold.lease.run_id)
+
+    def _seen(self, run: RunInfo | None) -> tuple[JournalRow, ...] | None:
+        return self.hold.journal if run is not None and run.is_orphan else None
 
     def _begin_events(self, begin: Begin) -> tuple[EventRow, ...]:
         event = self.pages.event
@@ -222,6 +226,7 @@ class Recorder:
                 self.pages.event("thread.edited", {"keys": sorted(edit.changed), "next": list(edit.checkpoint.next)}),
             ),
             prefix=self.prefix,
+            seen=self._seen(run),
             answered=tuple(
                 (self.pages.wait_row(question), self.codec.encode(answer, f"answer to {question.value!r}"))
                 for question, answer in edit.answered
@@ -321,8 +326,8 @@ class Recorder:
         self._note(True)
         lease = self._held()
         self.hold.writer.flush(lease)
-        self.store.transact(lease, make)
-        return results[-1]
+        body = self.store.transact(lease, task.id, key, make)
+        return results[-1] if results else self.codec.decode(body, f"result of step {key!r}")
 
     def is_unchanged(self, key: str, value: Any) -> bool:
         """Say whether a state key is stored with just this value."""

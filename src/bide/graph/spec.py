@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bide.codec import Codec
 from bide.engine.care import NO_CARE, Care, read_limits, read_retry
 from bide.engine.channels import Barrier, Channel, LastValue, Pointers
-from bide.engine.spec import DEFERRED, FRAMES, GATHERED, Branch, Call, GraphSpec, NodeSpec
+from bide.engine.spec import DEFERRED, FRAMES, GATHERED, GIVEN, Branch, Call, GraphSpec, NodeSpec
 from bide.graph.calls import read_call
 from bide.graph.options import NodeOptions
 from bide.graph.schema import Read, read_update, reader_with_extras
@@ -25,8 +25,8 @@ def build_spec(graph: StateGraph, name: str) -> GraphSpec:
     channels |= {key: Barrier(frozenset(sources)) for key, (sources, _) in joins.items()}
     own = {DEFERRED: any(node.is_deferred for node in graph.nodes.values()), GATHERED: _has_fanin(graph)}
     used = [key for key, is_used in own.items() if is_used]
-    channels |= {FRAMES: Pointers(), **{key: LastValue() for key in used}}
-    hidden = frozenset((*joins, FRAMES, *used))
+    channels |= {FRAMES: Pointers(), GIVEN: LastValue(), **{key: LastValue() for key in used}}
+    hidden = frozenset((*joins, FRAMES, GIVEN, *used))
     whole = reader_with_extras(hidden) if graph.schema.is_dict else graph.schema.read
     nodes = {node.name: _node(graph, node.name, whole, joins) for node in graph.nodes.values()}
     return GraphSpec(

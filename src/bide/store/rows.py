@@ -137,6 +137,8 @@ class Taking(NamedTuple):
     """Questions that are asked and answered at once: those of a fork."""
     inner: tuple[CheckpointRow, ...] = ()
     """Checkpoints of graphs inside the tasks of a fork."""
+    seen: tuple[JournalRow, ...] | None = None
+    """The journal as it was read, when a run is taken that only seems to be left: nobody may have written since."""
     prefix: str = ""
     """Whose step is forgotten: that of all tasks whose id begins so."""
 

@@ -35,6 +35,7 @@ from bide.store.writes import (
     answer_waits,
     change_run,
     check_head,
+    check_left,
     checkpoint_params,
     edit_checkpoint,
     end_run,
@@ -115,6 +116,7 @@ class Store:
             if taking.uid is None:
                 insert_thread(tx, taking, uid, now)
             lease = self._claim(tx, taking, run_id, now)
+            check_left(tx, taking)
             answer_waits(tx, taking, now)
             if taking.forget:
                 forget_step(tx, taking.thread_id)
@@ -197,15 +199,23 @@ class Store:
 
         self.database.write("journal", save)
 
-    def transact(self, lease: Lease, make: Callable[[Any], JournalRow]) -> None:
-        """Let the user's own SQL and its line of the journal be one transaction."""
+    def transact(self, lease: Lease, task_id: str, key: str, make: Callable[[Any], JournalRow]) -> bytes:
+        """Let the user's own SQL and its line of the journal be one transaction; return what the line says.
+
+        If the line is there already, because only the reply was lost and the node tries again, nothing is done.
+        """
         now = self.clock.now()
 
-        def save(tx: Transaction) -> None:
+        def save(tx: Transaction) -> bytes:
             hold_lease(tx, lease)
-            write_journal(tx, lease, make(BorrowedConnection(tx.connection)), now)
+            done = tx.one("read_step", {"thread_id": lease.thread_id, "task_id": task_id, "key": key})
+            if done is not None:
+                return bytes(done[0])
+            line = make(BorrowedConnection(tx.connection))
+            write_journal(tx, lease, line, now)
+            return line.body
 
-        self.database.write_alone("transact", save)
+        return self.database.write_alone("transact", save)
 
     def edit(self, taking: Taking, checkpoint: CheckpointRow) -> str:
         """Write one checkpoint without running anything; return the thread's uid."""
@@ -217,6 +227,7 @@ class Store:
                 insert_thread(tx, taking, uid, now)
             if taking.supersede is not None:
                 change_run(tx, "supersede_run", taking.supersede, now)
+                check_left(tx, taking)
             if taking.forget:
                 forget_step(tx, taking.thread_id, taking.prefix)
             edit_checkpoint(tx, taking.thread_id, checkpoint, taking.head, now)

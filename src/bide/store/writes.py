@@ -36,6 +36,15 @@ def check_head(tx: Transaction, thread_id: str, expected: int) -> None:
         raise taken_first(thread_id)
 
 
+def check_left(tx: Transaction, taking: Taking) -> None:
+    """Refuse to take over a run whose worker has written since: who goes on must know all that was done."""
+    if taking.seen is None:
+        return
+    lines = {JournalRow(*row) for row in tx.all("read_journal", {"thread_id": taking.thread_id})}
+    if lines != set(taking.seen):
+        raise taken_first(taking.thread_id)
+
+
 def answer_waits(tx: Transaction, taking: Taking, now: Instant) -> None:
     """Record each answer, where there is none yet."""
     for wait_id, answer in taking.answers:

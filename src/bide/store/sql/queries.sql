@@ -132,6 +132,16 @@ SET phase = excluded.phase, run_id = excluded.run_id, epoch = excluded.epoch,
     written_at = excluded.written_at, body = excluded.body
 WHERE journal.phase = 'intent' OR journal.kind = 'error'
 
+-- name: read_step
+-- A step that is done, though whoever made it may not have heard so.
+SELECT body
+FROM journal
+WHERE thread_id = :thread_id
+AND task_id = :task_id
+AND kind = 'step'
+AND key = :key
+AND phase = 'done'
+
 -- name: drop_result
 -- A task that is said to have failed has no result, whatever was recorded when it finished.
 DELETE FROM journal
