@@ -59,9 +59,7 @@ from bide.messages import (
 )
 from bide.store import Store
 from bide.store.cache import InMemoryCache
-from bide.store.item_ops import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
-from bide.store.items import BaseStore, ItemStore
-from bide.store.memory import InMemorySaver, InMemoryStore, MemorySaver
+from bide.store.memory import InMemorySaver, MemorySaver
 from bide.types import (
     END,
     START,
@@ -178,10 +176,24 @@ __all__ = [
     "task",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take this for a word that everything is here
+if TYPE_CHECKING:
+    from bide.store.item_memory import InMemoryStore
+    from bide.store.item_ops import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
+    from bide.store.items import BaseStore, ItemStore
+else:  # a type checker would take this for a word that everything is here
+    _LATE = {
+        "InMemoryStore": "item_memory",
+        **dict.fromkeys(("GetOp", "Item", "ListNamespacesOp", "PutOp", "SearchItem", "SearchOp"), "item_ops"),
+        **dict.fromkeys(("BaseStore", "ItemStore"), "items"),
+    }
 
     def __getattr__(name: str) -> object:
-        """Tell whoever looks for a name of LangGraph's that is not here what to do instead."""
+        """Load what many have no use for; tell whoever looks for an absent name of LangGraph's what to do instead."""
+        from importlib import import_module
+
+        if name in _LATE:
+            globals()[name] = found = getattr(import_module(f"bide.store.{_LATE[name]}"), name)
+            return found
         from bide.absent import refusal_of  # only those who miss something pay for it
 
         raise refusal_of(name)

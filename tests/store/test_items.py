@@ -15,9 +15,9 @@ import pytest
 from bide import Store, checkpointable
 from bide.errors import CorruptDataError, StoreError, StoreUnavailableError, UnstorableValueError
 from bide.store.item_errors import InvalidItemError, InvalidNamespaceError, NoSearchIndexError
+from bide.store.item_memory import InMemoryStore
 from bide.store.item_ops import GetOp, Item, ListNamespacesOp, MatchCondition, PutOp, SearchItem, SearchOp
 from bide.store.items import ItemStore
-from bide.store.memory import InMemoryStore
 from tests.store.conftest import FakeClock, Kept
 
 ADA = ("users", "ada")

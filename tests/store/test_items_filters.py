@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from bide.store.item_errors import InvalidFilterError
 from bide.store.item_filters import conditions_of, matches
+from bide.store.item_memory import InMemoryStore
 from bide.store.item_ops import PutOp
 from bide.store.item_requests import PAGE
-from bide.store.memory import InMemoryStore
 from tests.store.conftest import FakeClock
 
 PETS = ("pets",)

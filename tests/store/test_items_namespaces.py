@@ -12,8 +12,8 @@ from bide import Store
 from bide.codec import Codec
 from bide.store.item_checks import request_of
 from bide.store.item_errors import InvalidItemError
+from bide.store.item_memory import InMemoryStore
 from bide.store.item_ops import ListNamespacesOp, MatchCondition, PutOp
-from bide.store.memory import InMemoryStore
 from bide.store.namespaces import decode_namespace, encode_namespace, under
 
 # Few letters, so that segments often begin alike: all that a separator, an escape, a pattern or a path is made of.

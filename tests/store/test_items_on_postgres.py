@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bide.codec import Codec
 from bide.store.item_checks import request_of
+from bide.store.item_memory import InMemoryStore
 from bide.store.item_ops import GetOp, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from bide.store.item_requests import SWEPT_BY_A_PUT, Visit, drop_expired, perform, refresh
-from bide.store.memory import InMemoryStore
 from tests.postgres import fresh_database
 from tests.store.conftest import FakeClock
 from tests.store.test_schema_on_postgres import QUERIES, ROW_LOCK, SQL, TOKEN

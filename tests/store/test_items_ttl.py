@@ -12,10 +12,10 @@ import pytest
 
 from bide import Store
 from bide.store.item_errors import InvalidItemError
+from bide.store.item_memory import InMemoryStore
 from bide.store.item_ops import GetOp, PutOp, SearchOp
 from bide.store.item_requests import SWEPT_BY_A_PUT, refresh
 from bide.store.items import SWEPT_AT_ONCE, ItemStore
-from bide.store.memory import InMemoryStore
 from bide.store.namespaces import encode_namespace, encode_text
 from tests.store.conftest import FakeClock
 

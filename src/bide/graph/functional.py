@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from bide.codec import Codec, Registry
 from bide.codec.annotations import types_in
@@ -15,7 +15,6 @@ from bide.codec.chat import is_known_message_class
 from bide.codec.registry import shape_of
 from bide.engine.care import CachePolicy, RetryPolicy
 from bide.engine.channels import LastValue, Pointers, lend
-from bide.engine.children import Child, start_child
 from bide.engine.spec import FRAMES, PREVIOUS, Call, GraphSpec, NodeSpec
 from bide.errors import CodecError, GraphError
 from bide.graph.calls import injected_of, name_of, read_call, types_of
@@ -25,6 +24,9 @@ from bide.graph.spec import care_of
 from bide.store import Store
 from bide.store.cache import StoredCache
 from bide.types import START, FinalValue, Timeout
+
+if TYPE_CHECKING:
+    from bide.engine.children import Child
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,6 +52,8 @@ class Task(Generic[P, T]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Child:
         """Start the function beside the code that calls it: in a thread, or, if it is async, on the event loop."""
+        from bide.engine.children import start_child  # brings logging along: a tenth of `import bide`
+
         return start_child(self.node, args, kwargs)
 
     def __repr__(self) -> str:

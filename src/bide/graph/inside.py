@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from bide.engine.actions import Descend, take_over
@@ -68,12 +67,11 @@ async def aitems_of_call(
             yield _ended(context, action, item) if isinstance(item, Ending) else item
             under_way.is_held = False
     finally:
-        if not under_way.done():
-            under_way.set_result(None)
+        under_way.ended.set()
         context.children = [child for child in context.children or () if child is not under_way] or None
 
 
-class UnderWay(Future[None]):
+class UnderWay:
     """A graph that the code of a node has called and that has not ended: the node must not end before it."""
 
     asks: tuple[Any, ...] = ()
@@ -81,24 +79,19 @@ class UnderWay(Future[None]):
     unheard: Exception | None = None
 
     def __init__(self, items: AsyncGenerator[Any, None]) -> None:
-        super().__init__()
+        from asyncio import Event
+
         self.items = items
+        self.ended = Event()
         self.is_held = False
         """Whether the code that reads its stream has stopped in the middle of it."""
 
-    def wait(self) -> None:
-        """Wait for its end."""
-        self.result()
-
     async def settled(self) -> None:
-        """Do what `wait` does, on the event loop; a stream that nobody reads on is closed."""
-        from asyncio import wrap_future
-
+        """Wait for its end; a stream that nobody reads on is closed."""
         if self.is_held:
             await self.items.aclose()
-            if not self.done():
-                self.set_result(None)
-        await wrap_future(self)
+            return
+        await self.ended.wait()
 
 
 Said = tuple[Any, Mapping[str, Any]]

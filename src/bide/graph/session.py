@@ -29,11 +29,11 @@ from bide.graph.streaming import Shaper, wanted
 from bide.graph.tokens import langchain_is_loaded
 from bide.store import Store
 from bide.store.cache import StoredCache
-from bide.store.items import ItemStore
 from bide.types import UNSET, Command, Durability, OnPaused
 
 if TYPE_CHECKING:
     from bide.graph.compiled import CompiledGraph
+    from bide.store.items import ItemStore
 
 NO_STORE = 'Compile it with one: graph.compile(checkpointer="sqlite:///bide.db"), or MemorySaver() for a try-out.'
 

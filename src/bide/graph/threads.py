@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from bide.clock import Clock
 from bide.engine.drive import Crew, run
@@ -15,15 +15,17 @@ from bide.engine.spec import GraphSpec
 from bide.engine.values import Load, Loaded
 from bide.errors import BideError, GraphError, UnknownCheckpointError, UnknownThreadError
 from bide.graph.door import Config, merged_config, read_config, read_ns, read_reference, shown_config, shown_ns
-from bide.graph.drawing import Inner, Marks, marks_of, picture_of
 from bide.graph.inner_forks import fork_inside
 from bide.graph.recorder import Hold, Recorder
 from bide.graph.replay_check import ReplayReport, check_step
 from bide.graph.session import NO_STORE, Build
 from bide.graph.snapshot import empty_snapshot, live_snapshot, past_snapshot, with_inner_states
-from bide.picture import Picture
 from bide.store import Store
 from bide.types import START, StateSnapshot, StateUpdate
+
+if TYPE_CHECKING:
+    from bide.graph.drawing import Inner, Marks
+    from bide.picture import Picture
 
 T = TypeVar("T")
 
@@ -113,6 +115,8 @@ class Threads:
         `xray=True` opens the graphs inside it, a number so many levels of them. The picture has `draw_mermaid()`,
         `draw_svg()`, `draw_png()` and `draw_ascii()`.
         """
+        from bide.graph.drawing import picture_of  # only those who draw pay for it
+
         names_thread = bool(config) and bool((config or {}).get("configurable"))
         if not names_thread:
             return picture_of(self.spec, xray=xray)
@@ -124,6 +128,8 @@ class Threads:
         return await _in_thread(lambda: self.get_graph(config, xray=xray))
 
     def _marks(self, config: Config, *, deep: bool) -> tuple[Marks, Inner]:
+        from bide.graph.drawing import marks_of
+
         snapshot = self.get_state(config)
         visited = frozenset(name for name in self._visited(config) if name != START)
         inner: dict[str, tuple[Marks, Inner]] = {}

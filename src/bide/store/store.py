@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from threading import Event as Signal
 from threading import Lock, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bide.clock import Clock, Instant, SystemClock, uuid7
 from bide.errors import StoreError, StoreUnavailableError
 from bide.store.borrowed import BorrowedConnection
 from bide.store.database import Transaction
-from bide.store.items import ItemStore
 from bide.store.migrate import migrate
 from bide.store.reads import LoggedAt, Whole, read_history, read_inside, read_thread, read_waits
 from bide.store.rows import (
@@ -51,6 +50,9 @@ from bide.store.writes import (
     write_journal,
 )
 from bide.types import RunStatus
+
+if TYPE_CHECKING:
+    from bide.store.items import ItemStore
 
 _EVERYTHING_OF_A_THREAD = (
     "delete_thread",
@@ -99,6 +101,10 @@ class Store:
     @cached_property
     def items(self) -> ItemStore:
         """The long-term store in the same database: what is to be remembered beyond one thread."""
+        from bide.store.items import (
+            ItemStore,  # a tenth of `import bide`, which whoever has no use for it need not spend
+        )
+
         return ItemStore(self)
 
     # ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────
