@@ -66,7 +66,7 @@ def thing_at(path: str) -> Any:
     elif first in OURS and rest:
         thing = OURS[first]
     else:
-        thing = vars(bide).get(first, MISSING)  # what is absent says so when it is asked for
+        thing = getattr(bide, first) if first in bide.__all__ else vars(bide).get(first, MISSING)
     for name in rest:
         thing = getattr(thing, name, MISSING)
     return thing
