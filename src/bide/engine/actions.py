@@ -9,7 +9,7 @@ from bide.engine.care import Limits
 from bide.engine.context import Pause, TaskContext
 from bide.engine.spec import PREVIOUS, Call, Subgraph
 from bide.engine.values import Ending, Site
-from bide.errors import GraphDrained
+from bide.errors import GraphDrained, InterruptSwallowedError
 from bide.types import UNSET
 
 
@@ -101,6 +101,22 @@ def take_over(context: TaskContext, ending: Ending) -> None:
         raise Pause(ending.asks[0])
     if ending.is_stopped:
         raise Stopped
+
+
+def check_heard(context: TaskContext) -> None:
+    """Refuse what a node returned after it had caught the signal of a question, its own or one inside it."""
+    if context.asked or (context.inner and not context.children):
+        raise swallowed_by(context)
+
+
+def swallowed_by(context: TaskContext) -> InterruptSwallowedError:
+    """Say that the code of a task has caught a pause."""
+    asked = (*context.asked, *context.inner)[0]
+    return InterruptSwallowedError(
+        f"Node {context.task.node!r} called interrupt({asked.value!r}) and then caught its signal, so the "
+        f"thread did not pause. Look for `except BaseException` or a bare `except:` around it; use `except Exception`, "
+        f"or re-raise."
+    )
 
 
 def settle_children(context: TaskContext) -> Generator[Any, Any, None]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Any, NamedTuple
 
-from bide.engine.actions import Descend, Rest, Settle, Stopped, Write, action, take_over
+from bide.engine.actions import Descend, Rest, Settle, Stopped, Write, action, check_heard, take_over
 from bide.engine.care import policy_for, read_limits
 from bide.engine.context import TaskContext
 from bide.engine.nested import frames_after, site_of
@@ -134,7 +134,7 @@ def _handled(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, 
     context.begin_again()
     context.space = "handler"
     result = yield action(handler, given, context, error=NodeError(node.name, error))
-    _check_heard(context)
+    check_heard(context)
     # The steps of the node that failed are not missing when its handler does not make them.
     context.visited |= {key for key in context.assignment.steps if not key.startswith("handler:")}
     return returns.read(spec, context, given, result)
@@ -199,22 +199,15 @@ def _attempt(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any, 
         return (yield from _inside(spec, node, context, given))
     limits = node.care.limits if context.task.timeout is None else read_limits(context.task.timeout)
     result = yield action(node.call, given, context, limits)
-    _check_heard(context)
+    check_heard(context)
     return returns.read(spec, context, given, result)
-
-
-def _check_heard(context: TaskContext) -> None:
-    if context.asked:
-        raise InterruptSwallowedError(
-            f"Node {context.task.node!r} called interrupt({context.asked[0].value!r}) and then caught its signal."
-        )
 
 
 def _inside(spec: GraphSpec, node: NodeSpec, context: TaskContext, given: Any) -> Reading:
     """Run the graph that this node is."""
     sub = node.subgraph
     assert sub is not None
-    site = site_of(sub, context.task, context.assignment, spec, call=None)
+    site = site_of(sub, context.task, context.assignment, call=None)
     if context.attempt > 1:
         site = site._replace(is_fresh=False)
     ending = yield Descend(sub, given, site)

@@ -18,7 +18,7 @@ from re import findall
 from threading import Lock
 from typing import Any
 
-from bide.engine.actions import Write, settle_children
+from bide.engine.actions import Write, settle_children, swallowed_by
 from bide.engine.attempts import VALUE, cared_for
 from bide.engine.channels import lend
 from bide.engine.context import Pause, TaskContext, running_task, task_context
@@ -306,8 +306,7 @@ class Child(Handle):
         if not isinstance(error, Exception):
             raise error
         if context.asked and not isinstance(error, InterruptSwallowedError):
-            told = f"Task {self.node.name!r} called interrupt({context.asked[0].value!r}) and then caught its signal."
-            swallowed = InterruptSwallowedError(told)
+            swallowed = swallowed_by(context)
             swallowed.__cause__, error = error, swallowed
         inner = asks[: len(context.inner)]
         return Outcome(context.task, error=error, asks=inner, carried=tuple(context.carried))

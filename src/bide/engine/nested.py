@@ -44,7 +44,7 @@ from bide.errors import GraphDrained, InvalidUpdateError, LeaseLostError
 from bide.types import START, RunStatus
 
 
-def site_of(sub: Subgraph, task: Task, assignment: Assignment, outer: GraphSpec, *, call: int | None) -> Site:
+def site_of(sub: Subgraph, task: Task, assignment: Assignment, *, call: int | None) -> Site:
     """Say where a graph stands that is a node (`call` is None), or that a node's code calls as its n-th."""
     path = task.id if call is None or call == 1 else f"{task.id}:{call - 1}"
     frames = assignment.checkpoint.values.get(FRAMES) or {}

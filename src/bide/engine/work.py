@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Sequence
 from typing import Any
 
-from bide.engine.actions import Action, Stopped, action, settle_children
+from bide.engine.actions import Action, Stopped, action, check_heard, settle_children, swallowed_by
 from bide.engine.apply import seen_after
 from bide.engine.attempts import cared_for
 from bide.engine.care import NO_CARE
@@ -40,8 +40,7 @@ def work(spec: GraphSpec, context: TaskContext) -> Story:
         given = _given(node, context)
         if node.care is NO_CARE and task.timeout is None and node.subgraph is None:
             result = yield action(node.call, given, context)
-            if context.asked or (context.inner and not context.children):
-                raise InterruptSwallowedError(_swallowed_text(context))
+            check_heard(context)
             read = read_result(spec, context, given, result)
         else:
             read = yield from cared_for(spec, node, context, given)
@@ -143,8 +142,7 @@ def route(
                 f"The conditional edge {branch.name!r} after {node.name!r} called interrupt(), but no node runs here "
                 f"that could be paused. Ask in a node, and let the edge read the answer from the state."
             ) from pause
-        if context.asked:
-            raise InterruptSwallowedError(_swallowed_text(context))
+        check_heard(context)
         places += _destinations(spec, node, branch, chosen)
     return tuple(places)
 
@@ -189,19 +187,10 @@ def _not_awaited(context: TaskContext) -> StepError:
     )
 
 
-def _swallowed_text(context: TaskContext) -> str:
-    asked = (*context.asked, *context.inner)[0]
-    return (
-        f"Node {context.task.node!r} called interrupt({asked.value!r}) and then caught its signal, so the "
-        f"thread did not pause. Look for `except BaseException` or a bare `except:` around it; use `except Exception`, "
-        f"or re-raise."
-    )
-
-
 def _hidden_pause(error: Exception, context: TaskContext) -> Exception:
     if not context.asked or context.assignment.routes_only or isinstance(error, InterruptSwallowedError):
         return error
-    swallowed = InterruptSwallowedError(_swallowed_text(context))
+    swallowed = swallowed_by(context)
     swallowed.__cause__ = error
     return swallowed
 

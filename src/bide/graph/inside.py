@@ -119,7 +119,7 @@ def _descent(graph: CompiledGraph, context: TaskContext, given: Any, call: Said)
     said["configurable"] = {key: value for key, value in read.shown["configurable"].items() if key != "thread_id"}
     given_context = options.get("context")
     context_ = UNSET if given_context is None else read_context(graph.build.context_schema, given_context)
-    site = site_of(sub, context.task, context.assignment, context.run.spec, call=context.calls)
+    site = site_of(sub, context.task, context.assignment, call=context.calls)
     if context.attempt > 1:
         site = site._replace(is_fresh=False)
     return Descend(sub._replace(config={}), given, site, limit, config=said, context=context_)

@@ -28,7 +28,7 @@ from bide.graph.recorder import Hold, Recorder
 from bide.graph.streaming import Shaper, wanted
 from bide.graph.tokens import langchain_is_loaded
 from bide.store import Store
-from bide.store.cache import StoredCache
+from bide.store.cache import InMemoryCache, StoredCache
 from bide.types import UNSET, Command, Durability, OnPaused
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Session(NamedTuple):
 def open_session(
     graph: CompiledGraph, given: Any, config: Config | None, options: Options, modes: tuple[str, ...]
 ) -> Session:
-    """Read the caller's words and make a session of them. Nothing is read or written yet."""
+    """Read the caller's words and make a session of them. Nothing is read or written yet, but for a branch inside."""
     check_options(options)
     config = _at_the_root(graph, given, config)
     read = read_config(merged_config(graph.bound, config))
@@ -130,8 +130,7 @@ def _at_the_root(graph: CompiledGraph, given: Any, config: Config | None) -> Con
 def inner_shaper(graph: CompiledGraph, around: TaskContext, modes: tuple[str, ...], options: Options) -> Shaper:
     """Return what shows the stream of a graph that the code of a node calls, to that code."""
     journal: Any = around.run.journal
-    outer = None if journal is None else journal
-    return Shaper(graph.spec, modes, partial(config_of, outer), graph.clock, options, around.run.config)
+    return Shaper(graph.spec, modes, partial(config_of, journal), graph.clock, options, around.run.config)
 
 
 def config_of(recorder: Recorder | None, seq: int, ns: str = "") -> dict[str, Any]:
@@ -192,7 +191,7 @@ def open_cache(given: Any, store: Store | None, spec: GraphSpec) -> Any:
         return given
     if not any(node.care.cache is not None for node in spec.nodes.values()):
         return None
-    return StoredCache(store) if store is not None else StoredCache.in_memory()
+    return StoredCache(store) if store is not None else InMemoryCache()
 
 
 def read_context(schema: Any, given: Any) -> Any:

@@ -209,8 +209,8 @@ class Threads:
 
     def bulk_update_state(self, config: Config, supersteps: Sequence[Sequence[StateUpdate]]) -> dict[str, Any]:
         """Apply several updates, one checkpoint for each inner list, and return the config of the last."""
-        for flow in (self._edits(config, step) for step in _checked(supersteps)):
-            place, story = flow
+        for step in _checked(supersteps):
+            place, story = self._edits(config, step)
             crew = Crew(place.spec, self._context(place, config), most=None, is_live=False)
             for item in run(story, crew, place.recorder):
                 checkpoint = item

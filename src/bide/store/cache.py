@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 from bide.store.database import Transaction
 from bide.store.store import Store
 
@@ -13,11 +11,6 @@ class StoredCache:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-
-    @classmethod
-    def in_memory(cls) -> Self:
-        """Return a cache that lives as long as the process."""
-        return cls(Store.open(":memory:"))
 
     def get(self, place: str, key: str) -> bytes | None:
         """Return what is kept under a key, unless its time is over."""
