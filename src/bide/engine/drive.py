@@ -19,6 +19,7 @@ from bide.engine.context import TaskContext, entering, leaving, mark_attempt
 from bide.engine.deadline import Deadline
 from bide.engine.inbox import Inbox
 from bide.engine.nested import descend
+from bide.engine.plan import shown_element
 from bide.engine.pool import POOL
 from bide.engine.run_context import RunContext, merged_config
 from bide.engine.spec import GraphSpec
@@ -291,19 +292,12 @@ def go_inside(action: Descend, context: TaskContext) -> tuple[RunContext, Genera
         recursion_limit=action.limit or outer.recursion_limit,
     )
     journal = None if run_.journal is None else run_.journal.inside(sub.spec, site.ns, site.prefix)
-    inner = run_.inside(sub.spec, request, journal, (*run_.ns, *shown_path(site.prefix[:-1])))
+    inner = run_.inside(sub.spec, request, journal, (*run_.ns, *shown_element(site.prefix[:-1].rpartition("|")[2])))
     for said in (sub.config, action.config):
         inner.config = merged_config(inner.config, said) or {} if said else inner.config
     if action.context is not UNSET:
         inner.around = inner.around._replace(context=action.context)
     return inner, descend(sub, request, site, run_.uid)
-
-
-def shown_path(path: str) -> tuple[str, ...]:
-    """Return the last element of a task's path as readers of streams know it: `team:12`, and a number for a call."""
-    task, _, call = path.rpartition("|")[2].partition(":")
-    number, _, node = task.partition(".")
-    return (f"{node}:{number}", call) if call else (f"{node}:{number}",)
 
 
 def tell_inside(inner: RunContext, event: Emit) -> None:

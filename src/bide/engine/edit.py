@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from bide.engine.answers import answers_at
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
 from bide.engine.opening import choose, fork_checkpoint, has_begun, reroute
-from bide.engine.plan import Place, branch_of, question_id
+from bide.engine.plan import Place, moved_id, question_id
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Checkpoint, Edit, Load, Loaded, Outcome, Question, Task, Wait
 from bide.errors import InvalidUpdateError, ThreadBusyError, UnknownThreadError
@@ -32,7 +32,7 @@ def edit(spec: GraphSpec, changes: Sequence[Change], seq: int | None) -> Editing
     the new state. With it, the thread stands after that node, and questions of other tasks are cancelled.
     """
     loaded: Loaded = yield Load(seq)
-    _check_idle(loaded)
+    check_idle(loaded)
     if len(changes) > 1 and any(change.as_node is None for change in changes):
         raise InvalidUpdateError("Several updates in one step must each say as_node=….")
     as_node = changes[0].as_node
@@ -53,7 +53,7 @@ def fork(
 ) -> Editing:
     """Begin a branch at a checkpoint, with what was asked there answered as is said now."""
     loaded: Loaded = yield Load(seq)
-    _check_idle(loaded)
+    check_idle(loaded)
     old = loaded.checkpoint
     if old is None:
         raise UnknownThreadError(f"There is no thread {loaded.thread_id!r} to fork.")
@@ -68,7 +68,8 @@ def fork(
     return checkpoint
 
 
-def _check_idle(loaded: Loaded) -> None:
+def check_idle(loaded: Loaded) -> None:
+    """Refuse to change a thread that runs."""
     if loaded.run is not None and loaded.run.status is RunStatus.RUNNING and not loaded.run.is_orphan:
         raise ThreadBusyError(
             "The thread has a run under way, so it cannot be edited now. Wait until it pauses or ends, and try again."
@@ -77,9 +78,7 @@ def _check_idle(loaded: Loaded) -> None:
 
 def moved_question(question: Question, old: Checkpoint, new: Checkpoint, uid: str) -> Question:
     """Return the question as the same task of a forked step asks it; a fork's tasks have ids of their own."""
-    was = branch_of(old.prefix, question.task_id)
-    index = next(place for place, task in enumerate(old.tasks) if task.id == was)
-    task_id = new.tasks[index].id + question.task_id[len(was) :]
+    task_id = moved_id(old.tasks, new.tasks, question.task_id)
     return question._replace(id=question_id(uid, task_id, question.key), task_id=task_id)
 
 
@@ -155,4 +154,4 @@ def _keeps_plan(loaded: Loaded, checkpoint: Checkpoint) -> bool:
     return old.next == checkpoint.next and all(wait.question.is_static for wait in loaded.waits)
 
 
-__all__ = ["Change", "Editing", "edit", "fork", "read_writes"]
+__all__ = ["Change", "Editing", "check_idle", "edit", "fork", "read_writes"]

@@ -89,6 +89,21 @@ def branch_of(prefix: str, task_id: str) -> str:
     return task_id
 
 
+def shown_element(element: str) -> tuple[str, ...]:
+    """Write one element of a task's path as readers of streams know it: `team:12`, and a number for a further call."""
+    task, _, call = element.partition(":")
+    number, _, node = task.partition(".")
+    return (f"{node}:{number}", call) if call else (f"{node}:{number}",)
+
+
+def moved_id(old: Sequence[Task], new: Sequence[Task], task_id: str) -> str:
+    """Return the id that a task, or one inside it, has after the step was planned anew: a fork has its own ids."""
+    for was, now in zip(old, new, strict=True):
+        if task_id == was.id or task_id.startswith((f"{was.id}|", f"{was.id}:")):
+            return now.id + task_id[len(was.id) :]
+    raise LookupError(f"{task_id!r} is no task of this step")
+
+
 def place_in_tree(question: Question) -> tuple[Any, ...]:
     """Say where a question stands among all of a thread, as something to sort by.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from bide.engine.opening import Request
+from bide.engine.plan import shown_element
 from bide.engine.run_context import merged_config
 from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError, did_you_mean
 from bide.graph.validate import static_nodes
@@ -180,13 +181,7 @@ def shown_ns(ns: str) -> str:
     """Write the place of a graph inside others as LangGraph does: `team:12|member:3`, or `team` for a lasting one."""
     if ns.startswith("@"):
         return ns[1:]
-    return "|".join(part for element in ns.split("|") if element for part in _shown_element(element))
-
-
-def _shown_element(element: str) -> tuple[str, ...]:
-    task, _, call = element.partition(":")
-    number, _, node = task.partition(".")
-    return (f"{node}:{number}", call) if call else (f"{node}:{number}",)
+    return "|".join(part for element in ns.split("|") if element for part in shown_element(element))
 
 
 def read_ns(text: str) -> str:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bide.engine.apply import edited_checkpoint
+from bide.engine.edit import check_idle
 from bide.engine.opening import fork_checkpoint
-from bide.engine.plan import branch_of, replant
+from bide.engine.plan import moved_id, replant
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Checkpoint, Edit, Load, Loaded, Prepare
-from bide.errors import GraphError, ThreadBusyError, UnknownCheckpointError
+from bide.errors import GraphError, UnknownCheckpointError
 from bide.graph.recorder import Recorder
-from bide.types import RunStatus
 
 
 class _Level(NamedTuple):
@@ -35,20 +35,17 @@ def fork_inside(root: Recorder, ns: str, seq: int, writes: Sequence[tuple[str, A
             "the thread's own graph."
         )
     loaded: Loaded = root.perform(Load(None))
-    if loaded.run is not None and loaded.run.status is RunStatus.RUNNING and not loaded.run.is_orphan:
-        raise ThreadBusyError(
-            "The thread has a run under way, so it cannot be forked now. Wait until it pauses or ends."
-        )
+    check_idle(loaded)
     levels = _levels(root, ns)
     top = levels[0]
     forked, _ = fork_checkpoint(top.spec, loaded, top.checkpoint, [])
-    path = _moved(top, forked)
+    path = moved_id(top.checkpoint.tasks, forked.tasks, top.task_id)
     rows = []
     recorder = root
     for level in levels[1:]:
         recorder = recorder.inside(level.spec, path, f"{path}|")
         rows.append(_copied(recorder, level.checkpoint, []))
-        path = _moved(level, rows[-1][0])
+        path = moved_id(level.checkpoint.tasks, rows[-1][0].tasks, level.task_id)
     last_spec = _inner(levels[-1])
     old = root.inside(last_spec, ns, f"{ns}|").look_inside(seq).checkpoint
     assert old is not None
@@ -81,13 +78,6 @@ def _inner(level: _Level) -> GraphSpec:
     if subgraph is None:
         raise GraphError(f"Node {node!r} calls its graph in its code, so it can be forked only as a whole.")
     return subgraph.spec
-
-
-def _moved(level: _Level, new: Checkpoint) -> str:
-    """Return the id that the task further down has on the new branch."""
-    was = branch_of(level.checkpoint.prefix, level.task_id)
-    index = next(place for place, task in enumerate(level.checkpoint.tasks) if task.id == was)
-    return new.tasks[index].id
 
 
 def _copied(recorder: Recorder, old: Checkpoint, writes: Sequence[tuple[str, Any]]) -> tuple[Checkpoint, Any]:
