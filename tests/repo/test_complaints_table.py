@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.repo.source_files import ROOT, functions_of, python_files, tree_of
+from tests.repo.marked_tests import Marks, all_marks, marks_in
+from tests.repo.source_files import ROOT
 
 NUMBERS = range(1, 51)
 ROW = re.compile(r"^\| (?P<number>\d+) \|(?P<threads>[^|]+)\|(?P<suffered>[^|]+)\|(?P<ours>[^|]+)\|(?P<shown>[^|]+)\|$")
@@ -25,10 +26,6 @@ class Row(NamedTuple):
     is_open: bool
 
 
-Marks = dict[str, set[int]]
-"""A test, as `path::name`, and the complaints that it says it answers."""
-
-
 def rows_of(page: str) -> list[Row]:
     """The rows of the table, in all its parts."""
     found = [match for line in page.splitlines() if (match := ROW.match(line))]
@@ -40,26 +37,6 @@ def rows_of(page: str) -> list[Row]:
         )
         for row in found
     ]
-
-
-def marks_in(path: str, tree: ast.Module) -> Marks:
-    """The tests of a file, by its syntax alone."""
-    marks: Marks = {}
-    for function in functions_of(tree):
-        if function.name.startswith("test_"):
-            calls = [mark for mark in function.decorator_list if isinstance(mark, ast.Call)]
-            shown = [call for call in calls if ast.unparse(call.func) == "pytest.mark.complaint"]
-            marks[f"{path}::{function.name}"] = {ast.literal_eval(number) for call in shown for number in call.args}
-    return marks
-
-
-def all_marks() -> Marks:
-    """Every test of the repository."""
-    marks: Marks = {}
-    for path in python_files("tests"):
-        if path.name.startswith("test_"):
-            marks |= marks_in(path.relative_to(ROOT).as_posix(), tree_of(path))
-    return marks
 
 
 def lies(rows: list[Row], marks: Marks, numbers: range) -> list[str]:
@@ -88,7 +65,7 @@ def page_of_complaints() -> str:
 
 
 def test_every_complaint_has_its_row_and_every_row_its_tests_or_says_what_is_missing():
-    found = lies(rows_of(page_of_complaints()), all_marks(), NUMBERS)
+    found = lies(rows_of(page_of_complaints()), all_marks("complaint"), NUMBERS)
 
     assert not found, "\n".join(found)
 
@@ -144,7 +121,7 @@ def test_c(): ...
     ],
 )
 def test_lie_in_the_table_is_found(page, lie):
-    found = lies(rows_of("\n".join(page)), marks_in("tests/x.py", ast.parse(SOURCE)), range(1, 3))
+    found = lies(rows_of("\n".join(page)), marks_in("tests/x.py", ast.parse(SOURCE), "complaint"), range(1, 3))
 
     assert lie in found
 
@@ -152,4 +129,4 @@ def test_lie_in_the_table_is_found(page, lie):
 def test_true_table_is_left_alone():
     page = "\n".join([row(1, f"{A}<br>{B}"), row(2, f"{A}<br>not yet: the rest"), row(3, "not yet: all of it")])
 
-    assert lies(rows_of(page), marks_in("tests/x.py", ast.parse(SOURCE)), range(1, 4)) == []
+    assert lies(rows_of(page), marks_in("tests/x.py", ast.parse(SOURCE), "complaint"), range(1, 4)) == []

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.repo.source_files import ROOT, functions_of, python_files, tree_of
+from tests.repo.marked_tests import Marks, all_marks, marks_in
+from tests.repo.source_files import ROOT
 
 # Numbers are added here with their rows, and never taken away.
 PROMISED = (
@@ -28,10 +29,6 @@ class Row(NamedTuple):
     tests: list[str]
 
 
-Marks = dict[str, set[str]]
-"""A test, as `path::name`, and the requirements that it says it shows."""
-
-
 def promised(text: str) -> list[str]:
     """Every number of a list with ranges: `Z0-01…03 T2-07`."""
     numbers = []
@@ -48,26 +45,6 @@ def rows_of(page: str) -> list[Row]:
         Row(row["number"], row["asked"].strip(), [test.strip().strip("`") for test in row["tests"].split("<br>")])
         for row in ROW.finditer(page)
     ]
-
-
-def marks_in(path: str, tree: ast.Module) -> Marks:
-    """The tests of a file, by its syntax alone."""
-    marks: Marks = {}
-    for function in functions_of(tree):
-        if function.name.startswith("test_"):
-            calls = [mark for mark in function.decorator_list if isinstance(mark, ast.Call)]
-            shown = [call for call in calls if ast.unparse(call.func) == "pytest.mark.requirement"]
-            marks[f"{path}::{function.name}"] = {ast.literal_eval(number) for call in shown for number in call.args}
-    return marks
-
-
-def all_marks() -> Marks:
-    """Every test of the repository."""
-    marks: Marks = {}
-    for path in python_files("tests"):
-        if path.name.startswith("test_"):
-            marks |= marks_in(path.relative_to(ROOT).as_posix(), tree_of(path))
-    return marks
 
 
 def lies(rows: list[Row], marks: Marks, numbers: list[str]) -> list[str]:
@@ -92,7 +69,7 @@ def lies(rows: list[Row], marks: Marks, numbers: list[str]) -> list[str]:
 def test_every_requirement_has_its_row_and_every_row_its_tests():
     page = (ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
 
-    found = lies(rows_of(page), all_marks(), promised(PROMISED))
+    found = lies(rows_of(page), all_marks("requirement"), promised(PROMISED))
 
     assert not found, "\n".join(found)
 
@@ -136,7 +113,7 @@ def test_c(): ...
     ],
 )
 def test_lie_in_the_table_is_found(page, lie):
-    found = lies(rows_of(page), marks_in("tests/x.py", ast.parse(SOURCE)), ["Z0-01"])
+    found = lies(rows_of(page), marks_in("tests/x.py", ast.parse(SOURCE), "requirement"), ["Z0-01"])
 
     assert lie in found
 
@@ -144,4 +121,4 @@ def test_lie_in_the_table_is_found(page, lie):
 def test_true_table_is_left_alone():
     page = f"{TRUE}\n| Z0-02 | another thing | `tests/x.py::test_a` |\n"
 
-    assert lies(rows_of(page), marks_in("tests/x.py", ast.parse(SOURCE)), ["Z0-01", "Z0-02"]) == []
+    assert lies(rows_of(page), marks_in("tests/x.py", ast.parse(SOURCE), "requirement"), ["Z0-01", "Z0-02"]) == []

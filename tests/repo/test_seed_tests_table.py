@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.repo.source_files import ROOT, functions_of, python_files, tree_of
+from tests.repo.marked_tests import Marks, all_marks, marks_in
+from tests.repo.source_files import ROOT
 from tests.requirements.seed_names import seed_tests
 
 ROW = re.compile(r"^\| `(?P<file>[^`|]+)` \| `?(?P<name>[^`|]+)`? \| (?P<shown>[^|]+) \|$")
@@ -25,10 +26,6 @@ class Row(NamedTuple):
     is_open: bool
 
 
-Marks = dict[str, set[str]]
-"""A test, as `path::name`, and the tests of the seeds that it says it re-expresses."""
-
-
 def rows_of(page: str) -> list[Row]:
     """The rows of the table, in all its parts."""
     found = [match for line in page.splitlines() if (match := ROW.match(line))]
@@ -40,26 +37,6 @@ def rows_of(page: str) -> list[Row]:
         )
         for row in found
     ]
-
-
-def marks_in(path: str, tree: ast.Module) -> Marks:
-    """The tests of a file, by its syntax alone."""
-    marks: Marks = {}
-    for function in functions_of(tree):
-        if function.name.startswith("test_"):
-            calls = [mark for mark in function.decorator_list if isinstance(mark, ast.Call)]
-            shown = [call for call in calls if ast.unparse(call.func) == "pytest.mark.seed"]
-            marks[f"{path}::{function.name}"] = {ast.literal_eval(seed) for call in shown for seed in call.args}
-    return marks
-
-
-def all_marks() -> Marks:
-    """Every test of the repository."""
-    marks: Marks = {}
-    for path in python_files("tests"):
-        if path.name.startswith("test_"):
-            marks |= marks_in(path.relative_to(ROOT).as_posix(), tree_of(path))
-    return marks
 
 
 def lies(rows: list[Row], marks: Marks, seeds: list[str]) -> list[str]:
@@ -86,7 +63,7 @@ def page_of_seeds() -> str:
 
 
 def test_every_test_of_the_seeds_has_its_row_and_every_row_its_tests_or_what_it_waits_for():
-    found = lies(rows_of(page_of_seeds()), all_marks(), seed_tests())
+    found = lies(rows_of(page_of_seeds()), all_marks("seed"), seed_tests())
 
     assert not found, "\n".join(found)
 
@@ -155,10 +132,10 @@ TRUE = [
     ],
 )
 def test_lie_in_the_table_is_found(page, lie):
-    found = lies(rows_of("\n".join(page)), marks_in("tests/x.py", ast.parse(SOURCE)), SEEDS)
+    found = lies(rows_of("\n".join(page)), marks_in("tests/x.py", ast.parse(SOURCE), "seed"), SEEDS)
 
     assert lie in found
 
 
 def test_true_table_is_left_alone():
-    assert lies(rows_of("\n".join(TRUE)), marks_in("tests/x.py", ast.parse(SOURCE)), SEEDS) == []
+    assert lies(rows_of("\n".join(TRUE)), marks_in("tests/x.py", ast.parse(SOURCE), "seed"), SEEDS) == []
