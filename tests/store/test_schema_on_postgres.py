@@ -66,11 +66,12 @@ def connection(postgres_dsn: str) -> Iterator[psycopg.Connection]:
 
 
 # Read when the tests are collected, so that each query is a test; a missing file is a failure of its own, below.
-QUERIES = named_queries((SQL / "queries.sql").read_text(encoding="utf-8")) if (SQL / "queries.sql").exists() else {}
+FILES = [file for file in sorted(SQL.glob("*.sql")) if file.name != "schema.sql"]
+QUERIES = named_queries("\n".join(file.read_text(encoding="utf-8") for file in FILES))
 
 
 def test_there_are_queries_to_prepare():
-    assert QUERIES, f"No `-- name:` line was found in {SQL / 'queries.sql'}"
+    assert QUERIES, f"No `-- name:` line was found in {SQL}"
 
 
 def test_schema_makes_tables(connection):

@@ -35,8 +35,14 @@ class Transaction(Protocol):
 
 @cache
 def queries() -> Mapping[str, str]:
-    """Load the named queries of `sql/queries.sql`."""
-    return parse_queries(sql_text("queries.sql"))
+    """Load the named queries of every file in `sql/` but the schema; no name may come twice."""
+    found: dict[str, str] = {}
+    for file in sorted(SQL.glob("*.sql")):
+        named = {} if file.name == "schema.sql" else parse_queries(sql_text(file.name))
+        twice = found.keys() & named.keys()
+        assert not twice, f"Two queries have the same name: {sorted(twice)}"
+        found.update(named)
+    return found
 
 
 def parse_queries(text: str) -> dict[str, str]:
