@@ -3,7 +3,7 @@
 
     python3 dev.py run [args]     set up what a user of the library gets, then run the demo
     python3 dev.py test [args]    set up everything, then run every check; with arguments: only pytest, with these
-    python3 dev.py bench [args]   run the benchmarks
+    python3 dev.py bench [args]   run the benchmarks beside the rivals, and write docs/benchmarks.md
     python3 dev.py fmt            put the code into its one format
     python3 dev.py lock           choose the newest versions that fit and write them to constraints.txt
     python3 dev.py clean          remove .venv and every cache
@@ -25,7 +25,7 @@ from typing import Callable, Sequence
 
 from tools.needs import SYSTEM_NEEDS, provide
 from tools.terminal import ROOT, CommandFailed, Problem, become, quietly, say, stream
-from tools.venv import EVERYTHING, RUNTIME, Venv, bring_uv, discard, make_usable, one_at_a_time, pins, set_up
+from tools.venv import EVERYTHING, MEASURED, RUNTIME, Venv, bring_uv, discard, make_usable, one_at_a_time, pins, set_up
 
 OLDEST_PYTHON = (3, 11)
 # This file calls them, so they are pinned with the rest.
@@ -125,8 +125,8 @@ def test(venv: Venv, arguments: Sequence[str]) -> int:
 
 
 def bench(venv: Venv, arguments: Sequence[str]) -> int:
-    """Run the benchmarks."""
-    set_up(venv, RUNTIME)
+    """Run the benchmarks, which bring the rivals and start a PostgreSQL of their own."""
+    set_up(venv, MEASURED)
     os.chdir(str(ROOT))
     become([venv.tool("python"), "benchmarks/run.py", *arguments], venv.environment())
 

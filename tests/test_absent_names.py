@@ -22,10 +22,10 @@ def test_import_of_an_absent_name_says_what_to_do(name: str):
 
 def test_text_is_the_last_line_that_a_user_sees():
     done = subprocess.run(
-        [sys.executable, "-c", "from bide import SqliteSaver"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", "from bide import EncryptedSerializer"], capture_output=True, text=True, check=False
     )
 
-    assert done.stderr.splitlines()[-1].startswith('ImportError: Bide has no SqliteSaver: compile(checkpointer="sqlite')
+    assert done.stderr.splitlines()[-1].startswith("ImportError: Bide has no EncryptedSerializer: open the store with")
 
 
 def test_any_other_name_is_missing_as_everywhere():

@@ -44,20 +44,30 @@ def find_postgres(environ: Mapping[str, str] = os.environ, installed: Path = Pat
     return next((str(folder) for folder in folders if (folder / "initdb").exists()), None)
 
 
+def find_pgbouncer(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return where PgBouncer is; Debian puts it where only administrators look."""
+    return shutil.which("pgbouncer", path=environ.get("PATH", "") + os.pathsep + SYSTEM_PATH)
+
+
 def version_of(name: str) -> tuple[int, ...]:
     """Return a version as numbers, so that 15 is newer than 9.6."""
     return tuple(int(number) for number in re.findall(r"\d+", name))
 
 
-SYSTEM_NEEDS = (
-    Need(
-        name="PostgreSQL",
-        find=find_postgres,
-        packages=("postgresql",),
-        advice="Install the PostgreSQL server (Debian, Ubuntu: `apt-get install postgresql`), "
-        "or set BIDE_TEST_PG_DSN to a server on which the tests may create databases.",
-    ),
+POSTGRES = Need(
+    name="PostgreSQL",
+    find=find_postgres,
+    packages=("postgresql",),
+    advice="Install the PostgreSQL server (Debian, Ubuntu: `apt-get install postgresql`), "
+    "or set BIDE_TEST_PG_DSN to a server on which the tests may create databases.",
 )
+PGBOUNCER = Need(
+    name="PgBouncer",
+    find=find_pgbouncer,
+    packages=("pgbouncer",),
+    advice="Install the connection pooler for PostgreSQL (Debian, Ubuntu: `apt-get install pgbouncer`).",
+)
+SYSTEM_NEEDS = (POSTGRES, PGBOUNCER)
 
 
 def provide(need: Need) -> None:

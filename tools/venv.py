@@ -19,7 +19,7 @@ from tools.terminal import CommandFailed, Problem, clean_environment, quietly, s
 
 @dataclass(frozen=True)
 class Profile:
-    """One of the two things that can be installed, and what to tell the person who waits for it."""
+    """One of the three things that can be installed, and what to tell the person who waits for it."""
 
     name: str
     target: str
@@ -27,7 +27,8 @@ class Profile:
     satisfied_by: tuple[str, ...]
 
 
-RUNTIME = Profile("run", ".", "the library and its one dependency", satisfied_by=("run", "test"))
+RUNTIME = Profile("run", ".", "the library and its one dependency", satisfied_by=("run", "bench", "test"))
+MEASURED = Profile("bench", ".[postgres]", "the library and its PostgreSQL driver", satisfied_by=("bench", "test"))
 EVERYTHING = Profile("test", ".[dev]", "the library and the tools of its tests", satisfied_by=("test",))
 
 

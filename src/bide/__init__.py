@@ -15,6 +15,8 @@ from bide.errors import (
     ConflictError,
     CorruptDataError,
     EmptyInputError,
+    EncryptionError,
+    ExportFormatError,
     GraphChanged,
     GraphDrained,
     GraphError,
@@ -30,18 +32,23 @@ from bide.errors import (
     NotWaitingError,
     ReplayMismatchError,
     ResumeError,
+    RetentionError,
     StepError,
     StoreBusyError,
     StoreError,
     StoreFormatError,
     StoreUnavailableError,
     ThreadBusyError,
+    ThreadDeletedError,
+    ThreadExistsError,
     ThreadPausedError,
     UnknownCheckpointError,
     UnknownInterruptError,
+    UnknownKeyError,
     UnknownThreadError,
     UnknownTypeError,
     UnstorableValueError,
+    ValueTooLargeError,
 )
 from bide.graph.compiled import CompiledGraph
 from bide.graph.functional import entrypoint, task
@@ -59,7 +66,14 @@ from bide.messages import (
 )
 from bide.store import Store
 from bide.store.cache import InMemoryCache
-from bide.store.memory import InMemorySaver, MemorySaver
+from bide.store.memory import (
+    AsyncPostgresSaver,
+    AsyncSqliteSaver,
+    InMemorySaver,
+    MemorySaver,
+    PostgresSaver,
+    SqliteSaver,
+)
 from bide.types import (
     END,
     START,
@@ -90,6 +104,8 @@ __all__ = [
     "AlreadyAnsweredError",
     "AmbiguousResumeError",
     "AnyValue",
+    "AsyncPostgresSaver",
+    "AsyncSqliteSaver",
     "BaseStore",
     "BideError",
     "CachePolicy",
@@ -101,7 +117,10 @@ __all__ = [
     "CorruptDataError",
     "Done",
     "EmptyInputError",
+    "Encryption",
+    "EncryptionError",
     "EphemeralValue",
+    "ExportFormatError",
     "GetOp",
     "GraphChanged",
     "GraphDrained",
@@ -131,17 +150,22 @@ __all__ = [
     "NotDone",
     "NotWaitingError",
     "Overwrite",
+    "PostgresSaver",
+    "Pruned",
     "PutOp",
     "RemoveMessage",
     "ReplayMismatchError",
     "Result",
     "ResumeError",
+    "Retention",
+    "RetentionError",
     "RetryPolicy",
     "RunControl",
     "Runtime",
     "SearchItem",
     "SearchOp",
     "Send",
+    "SqliteSaver",
     "StateGraph",
     "StateSnapshot",
     "StateUpdate",
@@ -155,15 +179,19 @@ __all__ = [
     "StreamWriter",
     "SystemMessage",
     "ThreadBusyError",
+    "ThreadDeletedError",
+    "ThreadExistsError",
     "ThreadPausedError",
     "TimeoutPolicy",
     "ToolMessage",
     "UnknownCheckpointError",
     "UnknownInterruptError",
+    "UnknownKeyError",
     "UnknownThreadError",
     "UnknownTypeError",
     "UnstorableValueError",
     "UntrackedValue",
+    "ValueTooLargeError",
     "add_messages",
     "checkpointable",
     "entrypoint",
@@ -177,11 +205,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from bide.store.encryption import Encryption
     from bide.store.item_memory import InMemoryStore
     from bide.store.item_ops import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
     from bide.store.items import BaseStore, ItemStore
+    from bide.store.retention import Pruned, Retention
 else:  # a type checker would take this for a word that everything is here
     _LATE = {
+        "Encryption": "encryption",
+        **dict.fromkeys(("Pruned", "Retention"), "retention"),
         "InMemoryStore": "item_memory",
         **dict.fromkeys(("GetOp", "Item", "ListNamespacesOp", "PutOp", "SearchItem", "SearchOp"), "item_ops"),
         **dict.fromkeys(("BaseStore", "ItemStore"), "items"),

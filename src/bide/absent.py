@@ -5,8 +5,6 @@ Only names that people import by habit are here; docs/langgraph.md has every nam
 
 from __future__ import annotations
 
-_SAVER = 'compile(checkpointer="sqlite:///app.db") opens the database, for invoke and ainvoke alike'
-_POSTGRES = 'PostgreSQL is not there yet; until then, compile(checkpointer="sqlite:///app.db")'
 _MEMORY = "the long-term store is in the database of the threads: get_store(); see docs/long-term-store.md"
 _AGENT = (
     "ready-made agents are not there yet. Call the model and its tools in a node of your own; "
@@ -18,12 +16,11 @@ _INBOX = "ask any dict of this shape with interrupt(); its class is not there ye
 _REDUCER = "annotate the key with its reducer: Annotated[list, operator.add]"
 
 INSTEAD = {
-    "SqliteSaver": _SAVER,
-    "AsyncSqliteSaver": _SAVER,
-    "PostgresSaver": _POSTGRES,
-    "AsyncPostgresSaver": _POSTGRES,
-    "ShallowPostgresSaver": _POSTGRES,
-    "BaseCheckpointSaver": 'a checkpointer is a bide.Store: Store.open("sqlite:///app.db")',
+    "ShallowPostgresSaver": "it is PostgresSaver with retention: PostgresSaver(…, retention=Retention(keep_last=1))",
+    "BaseCheckpointSaver": (
+        'a checkpointer is a bide.Store: Store.open("sqlite:///app.db"); for graphs that stay with LangGraph there is '
+        "bide.interop.langgraph.BideSaver"
+    ),
     "SqliteStore": _MEMORY,
     "AsyncSqliteStore": _MEMORY,
     "PostgresStore": _MEMORY,
@@ -56,7 +53,7 @@ INSTEAD = {
     "Topic": _REDUCER,
     "BinaryOperatorAggregate": _REDUCER,
     "JsonPlusSerializer": "values are stored without one; name your own classes with @checkpointable",
-    "EncryptedSerializer": "it is not there yet; encrypt the disk, or the values before you return them",
+    "EncryptedSerializer": "open the store with keys: Store.open(url, encryption=Encryption(keys={…}))",
     "default_retry_on": "leave retry_on out of RetryPolicy(), and it is the default",
 }
 

@@ -24,15 +24,22 @@
     ├── GraphInterrupt             only with `raise_on_interrupt=True`: the pause, as an exception
     ├── CodecError                 a value cannot be stored, or stored bytes cannot be read
     │   ├── UnstorableValueError   refused when written, with the path of the value
+    │   │   └── ValueTooLargeError refused for its size alone
     │   ├── UnknownTypeError       the bytes name a type that nobody registered
-    │   └── CorruptDataError       the bytes are not what was written
+    │   └── CorruptDataError       the bytes are not what was written; names the last good checkpoint
+    │       └── UnknownKeyError    they are encrypted with a key that was not given
     └── StoreError                 the database said no
         ├── ConflictError          somebody else was faster; nothing was written
         │   ├── ThreadBusyError    another run is live on this thread
         │   ├── AlreadyAnsweredError  the question has its answer already
-        │   └── LeaseLostError     another worker has taken this run over
+        │   ├── LeaseLostError     another worker has taken this run over
+        │   ├── ThreadDeletedError the thread was deleted since it was read
+        │   └── ThreadExistsError  a thread is to be imported under an id that is taken
         ├── StoreBusyError         another process held the database for too long
+        ├── EncryptionError        a key that is none, or the extra is missing
+        ├── RetentionError         what shall go was said in a way that cannot be meant
         ├── StoreFormatError       not a Bide database, damaged, or from a newer version
+        │   └── ExportFormatError  the same of the file of an exported thread
         └── StoreUnavailableError  cannot be opened or written: path, permissions, disk full
 
 Messages say what happened, why it matters, and what to do next. The signal that unwinds a paused node is
@@ -173,6 +180,10 @@ class UnstorableValueError(CodecError):
         self.path = path
 
 
+class ValueTooLargeError(UnstorableValueError):
+    """The value has more bytes than the store takes; nothing was written."""
+
+
 class UnknownTypeError(CodecError):
     """Stored bytes name a type that is not registered."""
 
@@ -180,9 +191,28 @@ class UnknownTypeError(CodecError):
 class CorruptDataError(CodecError):
     """Stored bytes are damaged: they are not what was written."""
 
+    last_good: str | None = None
+    """The newest checkpoint of the thread that can still be read, where there is one."""
+
+
+class UnknownKeyError(CorruptDataError):
+    """Stored bytes were encrypted with a key that this store was not given; with that key they can be read."""
+
+    def __init__(self, message: str, *, key_id: str = ""):
+        super().__init__(message)
+        self.key_id = key_id
+
 
 class StoreError(BideError):
     """The store could not do what was asked."""
+
+
+class EncryptionError(StoreError, ValueError):
+    """Encryption was asked for in a way that cannot work: a key that is none, or a package that is missing."""
+
+
+class RetentionError(StoreError, ValueError):
+    """What shall go was said in a way that cannot be meant; nothing was deleted."""
 
 
 class ConflictError(StoreError):
@@ -201,12 +231,24 @@ class LeaseLostError(ConflictError):
     """Another worker has taken this run over; nothing was written."""
 
 
+class ThreadDeletedError(ConflictError):
+    """The thread was deleted since it was read; nothing was written, and it stays deleted."""
+
+
+class ThreadExistsError(ConflictError):
+    """There is a thread with this id already; nothing was imported."""
+
+
 class StoreBusyError(StoreError):
     """Another process held the database for too long."""
 
 
 class StoreFormatError(StoreError):
     """The file is not a Bide database, is damaged, or was written by a newer version."""
+
+
+class ExportFormatError(StoreFormatError):
+    """The file is no export of a thread, is damaged, or was written by a newer version; nothing was imported."""
 
 
 class StoreUnavailableError(StoreError):

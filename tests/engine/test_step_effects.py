@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from bide import Command, CompiledGraph, Done, NotDone, Store, interrupt, step
-from bide.errors import StepError, UnstorableValueError
+from bide import START, Command, CompiledGraph, Done, NotDone, StateGraph, Store, interrupt, step
+from bide.errors import StepError, StoreUnavailableError, UnstorableValueError
+from tests.drivers import Driver
 from tests.engine.ledger import Ledger
 from tests.threads import one_node, thread
 
@@ -163,3 +164,34 @@ def test_transaction_step_needs_a_store_and_a_plain_function(store: Store, ledge
         one_node(Log, lambda state: step(ledger.charge, 1, effect="tx")).invoke({"log": []})
     with pytest.raises(StepError, match="plain function"):
         one_node(Log, lambda state: step(ledger.acharge, 1, effect="tx"), checkpointer=store).invoke({"log": []})
+
+
+class Pair(TypedDict, total=False):
+    left: int
+    right: Any
+
+
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_step_is_not_made_while_what_it_rests_on_cannot_be_saved(driver: Driver, store: Store, durability: Any):
+    made: list[str] = []
+    refusals = iter([StoreUnavailableError("the disk is away")])
+    commit = store.commit
+
+    def refuse_once(*args: Any) -> None:
+        for refusal in refusals:
+            raise refusal
+        commit(*args)
+
+    graph = StateGraph(Pair)
+    graph.add_node("first", driver.node(lambda state: {"left": 1}))
+    graph.add_node("second", driver.node(lambda state: {"right": step(made.append, "made")}))
+    graph.add_edge(START, "first").add_edge("first", "second")
+    compiled = graph.compile(checkpointer=store)
+    store.commit = refuse_once  # type: ignore[method-assign]
+
+    with pytest.raises(StoreUnavailableError):
+        driver.invoke(compiled, {}, thread(), durability=durability)
+
+    assert made == []
+    driver.invoke(compiled, None, thread())
+    assert made == ["made"]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bide import MemorySaver, Store
+from bide import Store
 from tests.functional.world import World
+from tests.stores import KINDS, opened_store
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store of each kind, closed after the test."""
-    opened = MemorySaver() if request.param == "memory" else Store.open(f"sqlite:///{tmp_path / 'bide.db'}")
-    with opened:
+    with opened_store(request, tmp_path) as opened:
         yield opened
 
 

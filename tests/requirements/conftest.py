@@ -41,7 +41,7 @@ def clock() -> FakeClock:
 @pytest.fixture(params=["memory", "file"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
     """A store of each kind, closed after the test."""
-    opened = MemorySaver(clock) if request.param == "memory" else Store.open(url_of(tmp_path), clock=clock)
+    opened = MemorySaver(clock=clock) if request.param == "memory" else Store.open(url_of(tmp_path), clock=clock)
     with opened:
         yield opened
 

@@ -174,7 +174,7 @@ def tried(node: Tried, policy: RetryPolicy, store: Store | None = None) -> Compi
 def sleepy() -> Iterator[tuple[SleepyClock, Store]]:
     """A clock that jumps to the end of every sleep, and a store that goes by it."""
     clock = SleepyClock()
-    with MemorySaver(clock) as store:
+    with MemorySaver(clock=clock) as store:
         yield clock, store
 
 

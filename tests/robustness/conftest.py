@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bide import MemorySaver, Store
+from bide import Store
 from tests.robustness.clocks import SleepyClock
+from tests.stores import KINDS, opened_store
 
 
 @pytest.fixture
@@ -16,10 +17,8 @@ def clock() -> SleepyClock:
     return SleepyClock()
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=KINDS)
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SleepyClock) -> Iterator[Store]:
     """A store of each kind that goes by the test's clock, closed after the test."""
-    url = f"sqlite:///{tmp_path / 'bide.db'}"
-    opened = MemorySaver(clock) if request.param == "memory" else Store.open(url, clock=clock)
-    with opened:
+    with opened_store(request, tmp_path, clock=clock) as opened:
         yield opened

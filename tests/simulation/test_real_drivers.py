@@ -80,11 +80,11 @@ class Unsteady:
 
     @staticmethod
     def _failing(write: Callable[..., Any], fault: Callable[[], str | None]) -> Callable[..., Any]:
-        def write_or_fail(name: str, *args: Any) -> Any:
+        def write_or_fail(name: str, *args: Any, **options: Any) -> Any:
             problem = fault() if name != "beat" else None
             if problem == "refused":
                 raise StoreUnavailableError("the store is away")
-            value = write(name, *args)
+            value = write(name, *args, **options)
             if problem == "lost":
                 raise StoreUnavailableError("the store went away")
             return value
@@ -188,7 +188,7 @@ def opened(kind: str) -> Iterator[Store]:
     """A new store for each example."""
     clock = SleepyClock()
     if kind == "memory":
-        with MemorySaver(clock) as store:
+        with MemorySaver(clock=clock) as store:
             yield store
         return
     with TemporaryDirectory() as folder, Store.open(f"sqlite:///{Path(folder) / 'bide.db'}", clock=clock) as store:

@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+import bide.store.gate
 import bide.store.sqlite
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
-from bide.store.sqlite import SqliteDatabase, SqliteTransaction
+from bide.store.gate import Gate
+from bide.store.sqlite import MOST_IN_ONE_COMMIT, SqliteDatabase, _Ticket
+from bide.store.sqlite_transaction import SqliteTransaction
 
 PATIENCE_SECONDS = 30
 Work = Callable[[SqliteTransaction], Any]
@@ -109,6 +112,18 @@ def test_many_who_wait_are_served_by_one_commit(crowd):
     assert [end.result() for end in ends] == [f"row {number} added" for number in range(50)]
     assert crowd.names() == [f"row {number}" for number in range(50)]
     assert crowd.commits == 1
+
+
+def test_more_than_fit_into_one_commit_are_all_served(crowd):
+    """The turn may fall to one who stands behind more than one commit takes: it must not forget itself."""
+    before = [_Ticket("row", adding(f"row {number}")) for number in range(MOST_IN_ONE_COMMIT)]
+    crowd.database._queue.extend(before)
+
+    mine = crowd.database.write("row", adding("mine"))
+
+    assert mine == "mine added"
+    assert [ticket.value for ticket in before] == [f"row {number} added" for number in range(MOST_IN_ONE_COMMIT)]
+    assert crowd.names() == [*(f"row {number}" for number in range(MOST_IN_ONE_COMMIT)), "mine"]
 
 
 def test_one_who_comes_alone_is_served_without_a_savepoint(crowd):
@@ -207,6 +222,26 @@ def test_ctrl_c_in_the_middle_of_a_group_stops_one_writer_and_loses_no_other(cro
     works[position] = interrupting_once(f"row {position}")
 
     ends = crowd.write(*works)
+
+    check_that_one_was_stopped_and_the_others_were_served(ends, crowd.names())
+
+
+def test_ctrl_c_while_the_group_waits_for_another_process_loses_nobody(crowd, path, monkeypatch):
+    """The one who serves is sent away in front of the gate; what the others wanted was not written yet."""
+    another, serve, signals = Gate(f"{path}-lock"), crowd.database._serve_together, [KeyboardInterrupt()]
+
+    def serve_behind_another(batch: Any) -> None:
+        if signals:
+            another._take(another._gate, (0, 0))
+        serve(batch)
+
+    def interrupt_and_let_in(seconds: float) -> None:
+        another._leave_gate()
+        raise signals.pop()
+
+    monkeypatch.setattr(crowd.database, "_serve_together", serve_behind_another)
+    monkeypatch.setattr(bide.store.gate.time, "sleep", interrupt_and_let_in)
+    ends = crowd.write(adding("first"), adding("second"), adding("third"))
 
     check_that_one_was_stopped_and_the_others_were_served(ends, crowd.names())
 

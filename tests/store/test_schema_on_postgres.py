@@ -1,98 +1,80 @@
-"""One schema and one set of queries serve both databases: here PostgreSQL reads them.
+"""One schema and one set of queries serve both databases: here PostgreSQL reads them, as our driver renders them.
 
 SQLite reads the same files in every other test of the store.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
+from bide.clock import SystemClock
+from bide.errors import StoreUnavailableError
+from bide.store.database import queries
+from bide.store.migrate import migrate
+from bide.store.postgres import PostgresDatabase
+from bide.store.postgres_sql import Statements, checked_schema, our_tables, render, statement_of
 from tests.postgres import fresh_database
 
-SQL = Path(__file__).resolve().parents[2] / "src" / "bide" / "store" / "sql"
-
-# What a parameter may not be found in, then the parameter. The lookbehind keeps `::type` from reading as `:type`.
-TOKEN = re.compile(
-    r"""
-      (?P<keep> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | \$\w*\$.*?\$\w*\$ )
-    | (?<![:\w]) : (?P<parameter>[a-z_]\w*)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-ROW_LOCK = re.compile(r"/\*\s*lock:\s*(?P<kind>[a-z ]*?)\s*\*/", re.IGNORECASE)
-
-
-def named_queries(text: str) -> dict[str, str]:
-    """Split a file at its `-- name: …` lines; a name that comes twice would hide the first query."""
-    parts = re.split(r"^--\s*name:\s*(\w+)\s*$", text, flags=re.MULTILINE)
-    names = parts[1::2]
-    repeated = {name for name in names if names.count(name) > 1}
-    assert not repeated, f"Two queries have the same name: {sorted(repeated)}"
-    return dict(zip(names, parts[2::2], strict=True))
-
-
-def in_postgres(query: str) -> str:
-    """Turn `:name` into `$1`, `$2`, … and the lock comment into the row lock that SQLite does not have."""
-    order: list[str] = []
-
-    def replace(token: re.Match[str]) -> str:
-        if token["parameter"] is None:
-            return token["keep"]
-        if token["parameter"] not in order:
-            order.append(token["parameter"])
-        return f"${order.index(token['parameter']) + 1}"
-
-    locked = ROW_LOCK.sub(lambda lock: f"FOR UPDATE {lock['kind']}", query)
-    return TOKEN.sub(replace, locked).strip().rstrip(";")
-
-
-def prepare(connection: psycopg.Connection, query: str) -> None:
-    """Let PostgreSQL parse and type a query without running it."""
-    connection.execute(f"PREPARE probe AS {in_postgres(query)}")
-    connection.execute("DEALLOCATE probe")
+SCHEMA = "Bide_1"
+STATEMENTS = Statements(SCHEMA)
+SHARED, OWN = queries(), queries("postgres")
+NOT_TO_BE_PREPARED = {"expectation", "make_schema", "begin", "begin_snapshot", "commit", "rollback"}
+"""Texts into which others are put, and the ends of transactions."""
 
 
 @pytest.fixture(scope="module")
 def connection(postgres_dsn: str) -> Iterator[psycopg.Connection]:
-    """A connection to a database that holds our schema and nothing else."""
+    """A connection to a database that holds our tables in a schema of their own, and looks nowhere for others."""
     with fresh_database(postgres_dsn) as dsn, psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute((SQL / "schema.sql").read_text(encoding="utf-8"))
+        database = PostgresDatabase(dsn, schema=SCHEMA)
+        migrate(database, SystemClock().now())
+        database.close()
+        connection.execute("SET search_path = ''")
         yield connection
 
 
-# Read when the tests are collected, so that each query is a test; a missing file is a failure of its own, below.
-FILES = [file for file in sorted(SQL.glob("*.sql")) if file.name != "schema.sql"]
-QUERIES = named_queries("\n".join(file.read_text(encoding="utf-8") for file in FILES))
+def prepare(connection: psycopg.Connection, text: str) -> None:
+    """Let PostgreSQL parse and type a query without running it."""
+    connection.execute(f"PREPARE probe AS {text}")
+    connection.execute("DEALLOCATE probe")
 
 
-def test_there_are_queries_to_prepare():
-    assert QUERIES, f"No `-- name:` line was found in {SQL}"
+def test_schema_makes_every_table_where_it_was_told(connection):
+    found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,)).fetchall()
+
+    assert {name for (name,) in found} == set(our_tables())
+    assert {"threads", "runs", "checkpoints", "outcomes"} <= set(our_tables())
 
 
-def test_schema_makes_tables(connection):
-    found = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
-
-    assert found is not None
-    assert found[0] > 0
-
-
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", [*SHARED, *(name for name in OWN if name not in NOT_TO_BE_PREPARED)])
 def test_query_prepares(connection, name):
+    text = STATEMENTS.plain(name).text.decode()
+
     try:
-        prepare(connection, QUERIES[name])
+        prepare(connection, text)
     except psycopg.Error as error:
-        pytest.fail(f"PostgreSQL refuses {name}: {error}\n{in_postgres(QUERIES[name])}")
+        pytest.fail(f"PostgreSQL refuses {name}: {error}\n{text}")
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_query_that_must_find_a_row_prepares(connection, name):
+    prepare(connection, STATEMENTS.expecting(name).text.decode())
+
+    assert STATEMENTS.expecting(name).params == STATEMENTS.plain(name).params
 
 
 @pytest.mark.parametrize("broken", ["SELECT nothing FROM nowhere", "SELEC 1", "SELECT length(:a) WHERE :a > 1"])
 def test_query_that_postgres_refuses_is_noticed(connection, broken):
     with pytest.raises(psycopg.Error):
-        prepare(connection, broken)
+        prepare(connection, statement_of(render(broken)).text.decode())
+
+
+def test_no_shared_query_has_the_name_of_one_that_only_postgres_knows():
+    assert SHARED, "there are no queries"
+    assert not SHARED.keys() & OWN.keys()
 
 
 @pytest.mark.parametrize(
@@ -103,16 +85,47 @@ def test_query_that_postgres_refuses_is_noticed(connection, broken):
         ("SELECT :n::bigint", "SELECT $1::bigint"),
         ("SELECT ':a', 'it''s :b', \":c\"", "SELECT ':a', 'it''s :b', \":c\""),
         ("-- keeps :this\nSELECT /* and :that */ 1", "-- keeps :this\nSELECT /* and :that */ 1"),
-        ("SELECT 1 /* lock: skip locked */", "SELECT 1 FOR UPDATE skip locked"),
+        ("SELECT 1 /* lock: skip locked */", "SELECT 1 FOR UPDATE SKIP LOCKED"),
         ("SELECT 1 /* lock: */", "SELECT 1 FOR UPDATE"),
+        ("SELECT 1 /* lock: share */", "SELECT 1 FOR SHARE"),
+        ("CREATE TABLE x (y TEXT) /* sqlite: WITHOUT ROWID */;", "CREATE TABLE x (y TEXT)"),
     ],
 )
-def test_parameters_are_found_where_they_are_and_nowhere_else(ours, theirs):
-    assert in_postgres(ours).split() == theirs.split()
+def test_parameters_and_locks_are_found_where_they_are_and_nowhere_else(ours, theirs):
+    assert statement_of(render(ours)).text.decode().split() == theirs.split()
 
 
-def test_names_split_the_file_and_keep_their_why():
-    text = "-- a header\n\n-- name: one\n-- why\nSELECT 1;\n\n-- name: two\nSELECT 2;\n"
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("SELECT events FROM threads", 'SELECT events FROM "s".threads'),
+        ("UPDATE threads SET events = events + 1", 'UPDATE "s".threads SET events = events + 1'),
+        ("DELETE FROM runs WHERE runs.epoch = 1", 'DELETE FROM "s".runs WHERE runs.epoch = 1'),
+        ("INSERT INTO events (number) VALUES (1)", 'INSERT INTO "s".events (number) VALUES (1)'),
+        ("ON CONFLICT DO UPDATE SET items = 1", "ON CONFLICT DO UPDATE SET items = 1"),
+        ("SELECT 1 FROM threads t JOIN runs r", 'SELECT 1 FROM "s".threads t JOIN "s".runs r'),
+    ],
+)
+def test_tables_are_named_with_their_schema_and_columns_are_not(ours, theirs):
+    assert render(ours, "s") == theirs
 
-    assert list(named_queries(text)) == ["one", "two"]
-    assert "-- why" in named_queries(text)["one"]
+
+@pytest.mark.parametrize("value", [None, 0, -5, 2**62, "", "ä'\"\\", b"", b"\x00\xff"])
+def test_value_comes_back_as_it_was_whatever_it_is(connection, value):
+    typed = "bytea" if isinstance(value, bytes) else "bigint" if isinstance(value, int) else "text"
+    statement = statement_of(f"SELECT :value::{typed}")
+
+    values, formats = statement.bind({"value": value})
+    result = connection.pgconn.exec_params(statement.text, values, None, formats, 1)
+
+    expected = None if value is None else value if isinstance(value, bytes) else None
+    if typed == "bigint":
+        assert int.from_bytes(result.get_value(0, 0), signed=True) == value
+    else:
+        assert result.get_value(0, 0) == (value.encode() if isinstance(value, str) else expected)
+
+
+@pytest.mark.parametrize("name", ["", "1st", 'a"b', "a b", "a;b", "x" * 64, "ä", 5])
+def test_name_that_is_none_for_a_schema_is_refused(name):
+    with pytest.raises(StoreUnavailableError, match="is no name for a schema"):
+        checked_schema(name)

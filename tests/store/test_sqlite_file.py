@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Barrier, Event, Thread
 from typing import Any, TypedDict
@@ -15,9 +16,10 @@ import pytest
 
 from bide import START, StateGraph, Store
 from bide.errors import StoreBusyError, StoreError, StoreFormatError
-from bide.store.gate import Gate
-from bide.store.sqlite import WAL_LIMIT, SqliteDatabase, SqliteTransaction
+from bide.store.sqlite import SqliteDatabase
 from bide.store.sqlite_header import APPLICATION_ID
+from bide.store.sqlite_log import CUT_BEYOND, WAL_LIMIT
+from bide.store.sqlite_transaction import SqliteTransaction
 
 PATIENCE_SECONDS = 30
 
@@ -33,6 +35,33 @@ def look(database: SqliteDatabase, sql: str) -> Any:
 
 def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+@contextmanager
+def always_reading(database: SqliteDatabase) -> Iterator[None]:
+    """Let somebody read at every moment: one who reads ends when the next one has begun."""
+    is_over = Event()
+
+    def read_until_the_next_one_does(mine: Event) -> None:
+        following = Event()
+
+        def read(tx: SqliteTransaction) -> None:
+            tx.connection.execute("SELECT count(*) FROM rows").fetchall()
+            mine.set()
+            if not is_over.is_set():
+                readers.submit(read_until_the_next_one_does, following)
+                assert following.wait(PATIENCE_SECONDS)
+
+        database.read(read)
+
+    with ThreadPoolExecutor(3) as readers:
+        first = Event()
+        readers.submit(read_until_the_next_one_does, first)
+        assert first.wait(PATIENCE_SECONDS)
+        try:
+            yield
+        finally:
+            is_over.set()
 
 
 # ── Opening ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,6 +210,43 @@ def test_log_does_not_grow_with_what_is_written(database, path):
     assert largest < 8 * WAL_LIMIT * 4096 < 400 * len(chunk)
 
 
+@pytest.mark.slow
+def test_log_does_not_grow_while_somebody_always_reads(database, path):
+    """A log can begin anew only when nobody reads what is in it."""
+    run(database, "CREATE TABLE rows (x)")
+    chunk, rounds = bytes(400_000), 150
+    largest = 0
+
+    with always_reading(database):
+        for _ in range(rounds):
+            run(database, "INSERT INTO rows VALUES (?)", chunk)
+            largest = max(largest, Path(f"{path}-wal").stat().st_size)
+
+    assert largest < 2 * CUT_BEYOND * 4096 < rounds * len(chunk)
+    assert look(database, "SELECT count(*) FROM rows") == rounds
+
+
+def test_reader_that_stays_costs_writers_a_wait_now_and_then_and_no_error(database, path):
+    run(database, "CREATE TABLE rows (x)")
+    chunk, rounds = bytes(100_000), 400
+
+    def write_much(tx: SqliteTransaction) -> int:
+        count = "SELECT count(*) FROM rows"
+        before = tx.connection.execute(count).fetchone()[0]
+        with ThreadPoolExecutor(1) as pool:
+            for _ in range(rounds):
+                pool.submit(run, database, "INSERT INTO rows VALUES (?)", chunk).result()
+        return int(tx.connection.execute(count).fetchone()[0]) - before
+
+    grown = database.read(write_much)
+    for _ in range(100):
+        run(database, "INSERT INTO rows VALUES (?)", chunk)
+
+    assert grown == 0
+    assert Path(f"{path}-wal").stat().st_size < 2 * CUT_BEYOND * 4096
+    assert look(database, "SELECT count(*) FROM rows") == rounds + 100
+
+
 def test_closed_database_is_one_file_that_can_be_copied(path):
     with Store.open(f"sqlite:///{path}") as store:
         run(store.database, "CREATE TABLE rows (x)")
@@ -248,29 +314,6 @@ def test_store_may_be_closed_while_somebody_reads(database, path):
 
 
 # ── Other processes ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_gate_that_stays_shut_is_reported_with_what_to_look_for(path):
-    with (
-        Gate(f"{path}-lock"),
-        pytest.raises(StoreBusyError, match=r"Nothing was written. Look for a stopped"),
-        Gate(f"{path}-lock", patience=0.01),
-    ):
-        pass
-
-
-def test_gate_opens_again_after_it_was_found_shut(path):
-    mine, other = Gate(f"{path}-lock"), Gate(f"{path}-lock", patience=0.01)
-    with mine, pytest.raises(StoreBusyError):
-        other.__enter__()
-    entered = []
-
-    with other:
-        entered.append("other")
-    with mine:
-        entered.append("mine")
-
-    assert entered == ["other", "mine"]
 
 
 def test_program_that_holds_the_database_itself_is_named_as_the_cause(database, path):

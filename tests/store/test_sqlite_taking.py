@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pytest
 
 from bide import Store, interrupt
 from bide.errors import AlreadyAnsweredError, ConflictError, ThreadBusyError
+from bide.store.database import Transaction
+from bide.store.postgres_sql import our_tables
 from bide.store.rows import CheckpointRow, Stored, Taking, Transition
 from bide.types import RunStatus
+from tests.stores import KINDS, opened_store
 from tests.threads import one_node, thread
 
 
@@ -22,9 +25,9 @@ class State(TypedDict):
     x: int
 
 
-@pytest.fixture(params=["file", "memory"])
-def store(request: pytest.FixtureRequest, path: Path) -> Iterator[Store]:
-    with Store.open(f"sqlite:///{path}" if request.param == "file" else ":memory:") as store:
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with opened_store(request, tmp_path) as store:
         yield store
 
 
@@ -34,7 +37,7 @@ def asking(store: Store) -> None:
 
 
 def read(store: Store, name: str) -> Stored:
-    stored = store.load(name, None, lambda row: (None, {}))
+    stored = store.load(name, None)
     assert stored is not None
     return stored
 
@@ -55,8 +58,15 @@ def taking(name: str, stored: Stored | None) -> Taking:
     )
 
 
-def contents(store: Store) -> list[str]:
-    return store.database.read(lambda tx: list(tx.connection.iterdump()))
+def contents(store: Store) -> dict[str, list[Any]]:
+    """Every row of every table, but the notes of writes that were taken back."""
+    place = "bide." if store.database.path.startswith("postgresql:") else ""
+    shared = set(our_tables()) - {"outcomes"}
+
+    def read(tx: Transaction) -> dict[str, list[Any]]:
+        return {table: sorted(tx.connection.execute(f"SELECT * FROM {place}{table}"), key=repr) for table in shared}
+
+    return store.database.read(read)
 
 
 def check_refused_whole(store: Store, wish: Taking, error: type[ConflictError]) -> None:

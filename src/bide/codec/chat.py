@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from bide.codec.models import PydanticShape, build_model, pydantic_default_of
-from bide.codec.shapes import Default, Fields, complete, default_of
+from bide.codec.shapes import Default, Fields, complete
 from bide.errors import CorruptDataError, UnknownTypeError
 from bide.messages import AIMessage, HumanMessage, Message, RemoveMessage, SystemMessage, ToolMessage
 
@@ -83,8 +83,15 @@ def put_together(parts: list[Any]) -> Any:
 
 
 def _take_ours_apart(message: Message) -> list[Any]:
-    cls: Any = type(message)
-    return ["bide", message.type, _told(message, _our_defaults(cls))]
+    told: Fields = {}
+    for name, default, make in _our_fields(type(message)):
+        value = getattr(message, name)
+        # Most fields of most messages are as they were made: told quickest, because a conversation is told often.
+        if value is default or (type(value) is make and not value):
+            continue
+        if default is _REQUIRED or not _is_same(value, default):
+            told[name] = value
+    return ["bide", message.type, told]
 
 
 def _told(message: Any, defaults: Defaults) -> Fields:
@@ -103,14 +110,35 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def _put_ours_together(cls: Any, told: Fields) -> Message:
     built: Message = object.__new__(cls)
-    for name, value in complete(cls, told, _our_defaults(cls)).items():
-        setattr(built, name, value)
-    return built
+    used = 0
+    for name, default, make in _our_fields(cls):
+        if name in told:
+            used += 1
+            setattr(built, name, told[name])
+        elif default is not _REQUIRED:
+            setattr(built, name, default if make is None else make())
+        else:
+            break
+    else:
+        if used == len(told):
+            return built
+    complete(cls, told, {name: None for name, _, _ in _our_fields(cls)})  # says which field is missing, or too many
+    raise CorruptDataError(f"a {cls.__name__} has other fields than were written")
+
+
+_REQUIRED: Any = object()
+_MADE: Any = object()
 
 
 @lru_cache
-def _our_defaults(cls: Any) -> Defaults:
-    return {f.name: default_of(f) for f in fields(cls)}
+def _our_fields(cls: Any) -> tuple[tuple[str, Any, Any], ...]:
+    """Return the fields of a message, each with its default, or with the empty container that is made for it."""
+    return tuple(
+        (f.name, _MADE, f.default_factory)
+        if f.default_factory is not MISSING
+        else (f.name, _REQUIRED if f.default is MISSING else f.default, None)
+        for f in fields(cls)
+    )
 
 
 # --- LangChain's ------------------------------------------------------------------------------------------------------

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
+from typing import Any
 
 from bide.codec.decode import read
 from bide.codec.encode import CanonicalWriter, CarefulWriter, FastWriter
 from bide.codec.paths import path_of, path_of_cycle
 from bide.codec.refusal import NestedTooDeep, Refused
 from bide.codec.registry import Registry
-from bide.codec.wire import FORMAT_VERSION, MAX_PLAIN_DEPTH, MAX_TYPED_DEPTH
+from bide.codec.wire import FORMAT_VERSION, MAX_PLAIN_DEPTH, MAX_TYPED_DEPTH, array_header
 from bide.errors import CodecError, CorruptDataError, UnknownTypeError, UnstorableValueError
 
 _WHAT_TO_DO = (
     "Make it a dataclass in the state's schema, register its class with @checkpointable('a-name'), or keep it out of "
     "state with UntrackedValue."
 )
+
+_LONGEST_MESSAGE = 1000
 
 
 class Codec:
@@ -46,8 +50,20 @@ class Codec:
             return read(bytes(data[1:]), self.registry)
         except CodecError as error:
             raise _at(path, error) from error.__cause__
+        except MemoryError:  # says something about this machine, and nothing about the bytes
+            raise
         except Exception as error:  # damaged bytes fail in a hundred ways, and all of them mean this
-            raise CorruptDataError(f"Cannot read {path}: the bytes are damaged ({error!r}).") from error
+            raise CorruptDataError(f"Cannot read {path}: the bytes are damaged ({_cut(repr(error))}).") from error
+
+    def decode_list(self, elements: Sequence[bytes], path: str = "value") -> list[Any]:
+        """Return the values of elements that were encoded one by one; far quicker than decoding each."""
+        if any(element[:1] != FORMAT_VERSION for element in elements):
+            return [self.decode(element, f"{path}[{index}]") for index, element in enumerate(elements)]
+        joined = array_header(len(elements)) + b"".join([element[1:] for element in elements])
+        values = self.decode(FORMAT_VERSION + joined, path)
+        if type(values) is not list or len(values) != len(elements):
+            raise CorruptDataError(f"Cannot read {path}: its elements do not end where they should.")
+        return values
 
     def digest(self, value: object) -> str:
         """Return a short fingerprint that is the same for equal values.
@@ -105,4 +121,9 @@ def _why_not(version: bytes) -> str:
 def _at(path: str, error: CodecError) -> CodecError:
     """Return the same error with the path in its message."""
     kind = next(cls for cls in (UnknownTypeError, CorruptDataError, CodecError) if isinstance(error, cls))
-    return kind(f"Cannot read {path}: {error}.")
+    return kind(f"Cannot read {path}: {_cut(str(error))}.")
+
+
+def _cut(message: str) -> str:
+    """Return a message that names something of the stored bytes, which may be a name of a million letters."""
+    return message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"

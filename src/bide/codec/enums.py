@@ -40,6 +40,9 @@ class EnumShape:
         """Return the member with this name, or the flags together."""
         if "member" in fields:
             return self._member(fields["member"])
+        if not issubclass(self._cls, Flag) or type(fields["rest"]) is not int:
+            # Looking a member up by its value asks the class's own `_missing_`: bytes must not decide what that gets.
+            raise CodecError(f"a member of the enum {self._cls.__qualname__!r} has no name")
         built: Any = self._cls(fields["rest"])
         for name in fields["members"]:
             built |= self._member(name)

@@ -18,6 +18,7 @@ from bide.codec.wire import pack, unpack
 from bide.errors import CodecError, CorruptDataError
 
 _MICROSECOND = timedelta(microseconds=1)
+_LONGEST_FRACTION = 16_384
 
 
 class Scalar(NamedTuple):
@@ -63,7 +64,17 @@ def _read_hex(data: bytes) -> list[int]:
     return [int(number, 16) for number in data.decode("ascii").split("/")]
 
 
+def _write_fraction(value: Fraction) -> bytes:
+    data = _write_hex(value.numerator, value.denominator)
+    if len(data) > _LONGEST_FRACTION:
+        raise Refused(value, f"it is a fraction of more than {_LONGEST_FRACTION} hexadecimal digits")
+    return data
+
+
 def _read_fraction(data: bytes) -> Fraction:
+    # A fraction is brought to its lowest terms when it is built, which takes time with the square of its length.
+    if len(data) > _LONGEST_FRACTION:
+        raise CorruptDataError("a fraction is longer than any that can be stored")
     numerator, denominator = _read_hex(data)
     return Fraction(numerator, denominator)
 
@@ -214,7 +225,7 @@ SCALARS: dict[type, Scalar] = {
     complex: Scalar(b"c", _write_complex, _read_complex),
     range: Scalar(b"r", lambda value: _write_hex(value.start, value.stop, value.step), _read_range),
     Decimal: Scalar(b"n", lambda value: str(value).encode(), lambda data: Decimal(data.decode("ascii"))),
-    Fraction: Scalar(b"q", lambda value: _write_hex(value.numerator, value.denominator), _read_fraction),
+    Fraction: Scalar(b"q", _write_fraction, _read_fraction),
     UUID: Scalar(b"u", lambda value: value.bytes, lambda data: UUID(bytes=data)),
     date: Scalar(b"d", _write_date, _read_date),
     datetime: Scalar(b"D", _write_clock, _read_datetime),

@@ -71,6 +71,13 @@ def pack(tree: Any, default: Callable[[Any], Any] | None = None) -> bytes:
     return ormsgpack.packb(tree, default, _OPTIONS)
 
 
+def array_header(length: int) -> bytes:
+    """Return what stands before the elements of a list."""
+    if length < 16:
+        return bytes([0x90 | length])
+    return b"\xdc" + length.to_bytes(2) if length < 65536 else b"\xdd" + length.to_bytes(4)
+
+
 def unpack(data: bytes, later: Callable[[int, bytes], Later] = Later) -> Any:
     """Read one value that fills `data` to its end; extension values are left as `later` makes them."""
     try:

@@ -17,6 +17,7 @@ from bide.engine.returned import Read, read_ending, read_result
 from bide.engine.spec import GraphSpec, NodeSpec
 from bide.engine.values import JournalEntry
 from bide.errors import (
+    CorruptDataError,
     GraphDrained,
     GraphError,
     InterruptSwallowedError,
@@ -75,7 +76,7 @@ def cared_for(
         kept = yield Write(_cache(context).get, (place, key))
         if kept is not None:
             context.space = "cached"
-            return returns.unpack(spec.codec.decode(kept, f"cached result of node {node.name!r}"))
+            return _unpacked(returns, spec.codec.decode(kept, _called(node)), node)
     read = yield from _handled(spec, node, context, given, returns)
     packed = None if key is None or context.space == "handler" else returns.pack(read)
     if packed is not None:
@@ -83,6 +84,20 @@ def cared_for(
         body = spec.codec.encode(packed, f"result of {node.name!r}")
         yield Write(_cache(context).put, (place, key, body, node.care.cache.ttl))
     return read
+
+
+def _called(node: NodeSpec) -> str:
+    return f"cached result of node {node.name!r}"
+
+
+def _unpacked(returns: Returns, kept: Any, node: NodeSpec) -> Any:
+    try:
+        return returns.unpack(kept)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as problem:
+        raise CorruptDataError(
+            f"Cannot read {_called(node)}: {problem}. It was damaged, or written by a newer Bide. Forget it with "
+            f"clear_cache([{node.name!r}])."
+        ) from problem
 
 
 def cache_place(spec: GraphSpec, node: NodeSpec) -> str:

@@ -31,6 +31,15 @@ class Journal(Protocol):
         """Let go of a run that its caller has dropped; a no-op when it has ended."""
         ...
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether steps may have been made that are not saved yet."""
+        ...
+
+    def catch_up(self) -> None:
+        """Make everything so far durable."""
+        ...
+
     def check_held(self) -> None:
         """Raise LeaseLostError if the run is no longer ours: its steps must not go on."""
         ...

@@ -171,7 +171,7 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
             yield _Write(journal.keep, (task, made.key, entry))
             context.remember(made.key, entry)
             return found.value
-    journal.check_held()
+    yield from _stand_firm(journal)
     if made.effect == "tx":
         value = yield _Write(_transact, (journal, context, made))
         context.remember(made.key, made.entry(is_done=True, value=value))
@@ -192,6 +192,16 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
     context.remember(made.key, entry)
     _check_arguments(journal, made, task.node)
     return value
+
+
+def _stand_firm(journal: Journal) -> Generator[_Write, Any, None]:
+    """Make sure that the run is ours, and that what a step rests on is saved.
+
+    If the steps before were lost, what is done outside could be done again as that of another step.
+    """
+    journal.check_held()
+    if journal.is_behind:
+        yield _Write(journal.catch_up, ())
 
 
 def _check_arguments(journal: Journal, made: _Made, node: str) -> None:

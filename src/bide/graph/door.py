@@ -11,6 +11,7 @@ from bide.engine.plan import shown_element
 from bide.engine.run_context import merged_config
 from bide.errors import GraphError, InvalidUpdateError, UnknownCheckpointError, did_you_mean
 from bide.graph.validate import static_nodes
+from bide.store.rows import checkpoint_id
 from bide.types import Command, Durability, OnPaused, RunControl, StreamMode
 
 if TYPE_CHECKING:
@@ -150,11 +151,6 @@ def check_choice(name: str, given: Any, choices: Any) -> None:
     """Refuse a word that is none of the choices."""
     if given is not None and given not in get_args(choices):
         raise GraphError(f"{name}={given!r} is none of the choices: {', '.join(map(repr, get_args(choices)))}.")
-
-
-def checkpoint_id(uid: str, seq: int) -> str:
-    """Write the id of a checkpoint: it sorts by time within its thread, and names the thread's life."""
-    return f"{uid}-{seq:08d}"
 
 
 def read_reference(text: Any) -> Reference | None:

@@ -10,6 +10,8 @@ from queue import Queue
 from threading import RLock, Thread
 
 from bide.store import Store
+from bide.store.frames import unpack_frame
+from bide.store.lists import LogRow, is_whole
 from bide.store.rows import CheckpointRow, JournalRow, Lease, Transition
 from bide.types import Durability, RunStatus
 
@@ -112,15 +114,15 @@ class Writer:
     # ── exit ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _hold_back(self, transition: Transition) -> None:
-        """Keep the newest checkpoint of each graph, and every large value that was written since the last save."""
+        """Keep the newest checkpoint of each graph, and all that the channel log gained since the last save."""
+        carried = {row.ns for row in transition.carried}
         for prefix in transition.over:
-            self._drop_inside(prefix)
+            self._drop_inside(prefix, carried)
         rows = transition.carried if transition.checkpoint is None else (*transition.carried, transition.checkpoint)
         for row in rows:
             old = self._rows.get(row.ns)
             if old is not None:
-                latest = {channel[0]: channel for channel in (*old.channels, *row.channels)}
-                row = row._replace(parent=old.parent, channels=tuple(latest.values()))
+                row = row._replace(parent=old.parent, channels=needed((*old.channels, *row.channels)))
             self._rows[row.ns] = row
         held = self._held or Transition(transition.head)
         self._held = transition._replace(
@@ -131,22 +133,45 @@ class Writer:
             over=(*held.over, *(prefix for prefix in transition.over if prefix not in held.over)),
         )
 
-    def _drop_inside(self, prefix: str) -> None:
-        """Forget a step that is over before it was written: its results, and the graphs inside its tasks."""
+    def _drop_inside(self, prefix: str, carried: set[str]) -> None:
+        """Forget a step that is over before it was written: its results, and the graphs inside its tasks.
+
+        A graph of which a newer checkpoint comes now is not forgotten: that one builds on what is held.
+        """
         self._results = tuple(line for line in self._results if not line.task_id.startswith(prefix))
         for ns in [ns for ns in self._rows if ns and ns.startswith(prefix) and not is_lasting(ns)]:
-            del self._rows[ns]
+            if ns not in carried:
+                del self._rows[ns]
 
     def _write_held(self, lease: Lease) -> None:
         if self._held is None and not self._results:
             return
         held, self._held = self._held or Transition(0), None
         results, self._results = self._results, ()
-        rows, self._rows = self._rows, {}
+        rows, self._rows = {ns: without_what_nobody_reads(row) for ns, row in self._rows.items()}, {}
         own = rows.pop("", None)
         self.store.commit(
             lease, held._replace(checkpoint=own, carried=tuple(rows.values()), journal=(*results, *held.journal))
         )
+
+
+def needed(rows: tuple[LogRow, ...]) -> tuple[LogRow, ...]:
+    """Leave out the rows of the channel log that nobody will read: those before a newer whole value of the same key."""
+    whole = {row.channel: row.seq for row in rows if is_whole(row.body)}
+    return tuple(row for row in rows if row.seq >= whole.get(row.channel, 0))
+
+
+def without_what_nobody_reads(row: CheckpointRow) -> CheckpointRow:
+    """Leave out the rows of the channel log that its frame does not speak of: values that were gone before they were
+    written."""
+    if not row.channels:
+        return row
+    logged = unpack_frame(row.body).logged
+    return row._replace(
+        channels=tuple(
+            part for part in row.channels if any(a <= part.seq <= b for a, b in logged.get(part.channel, ()))
+        )
+    )
 
 
 def is_lasting(ns: str) -> bool:

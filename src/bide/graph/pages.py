@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import blake2b
 from typing import Any
-
-from ormsgpack import packb, unpackb
 
 from bide.codec import Codec, checkpointable
 from bide.engine.plan import branch_of, place_in_tree
@@ -24,18 +21,15 @@ from bide.engine.values import (
     Wait,
 )
 from bide.errors import CodecError, CorruptDataError, UnstorableValueError
+from bide.graph.stored_values import StoredValues
 from bide.messages import add_messages, settled
-from bide.store.rows import CheckpointRow, EventRow, JournalRow, Stored, WaitRow
+from bide.store.frames import pack_frame
+from bide.store.rows import CheckpointRow, EventRow, Found, JournalRow, Stored, WaitRow
 from bide.types import UNSET, Command, Overwrite, Send, TimeoutPolicy, WaitStatus
 
 checkpointable("bide.Send")(Send)
 checkpointable("bide.Overwrite")(Overwrite)
 checkpointable("bide.TimeoutPolicy")(TimeoutPolicy)
-
-FRAME = 1
-"""The version of a checkpoint's own layout."""
-SMALL = 256
-"""Values of up to so many bytes travel in the body of every checkpoint; larger ones are logged when they change."""
 
 
 class Pages:
@@ -48,54 +42,35 @@ class Pages:
         self.codec: Codec = spec.codec
         self.thread_id = thread_id
         self.prefix = prefix
+        self.values = StoredValues(spec)
         self._metadata = spec.codec.encode(dict(metadata), "metadata") if metadata else None
-        self._small: dict[str, bytes] = {}
-        self._base: int | None = None
-        """The checkpoint that holds all small values; those after it hold what has changed since."""
-        self._since: dict[str, bytes | None] = {}
-        self.is_whole = False
-        """Whether every checkpoint holds all small values, because those before it may not be written."""
-        self._logged: dict[str, int] = {}
-        self._prints: dict[str, bytes] = {}
-        self._read: dict[int, list[Any]] = {}
+
+    def begin_anew(self) -> None:
+        """Forget what was read: the next checkpoint has nothing to do with it."""
+        is_whole = self.values.is_whole
+        self.values = StoredValues(self.spec)
+        self.values.is_whole = is_whole
 
     # ── Values to rows ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def checkpoint_row(self, checkpoint: Checkpoint, changed: frozenset[str]) -> CheckpointRow:
         """Write a checkpoint as a row: small values in its body, large ones that changed beside it."""
-        if checkpoint.is_migrated:
-            changed = changed.union(checkpoint.values, self._small, self._logged)
-        large = self._note_changes(checkpoint, changed | {DEFERRED} if self.spec.deferred else changed)
-        base, small = self._small_since(checkpoint.seq)
         # The frame is ours and plain; the codec is for what users put into it.
-        body = packb(
-            [
-                FRAME,
-                checkpoint.fingerprint,
-                base,
-                small,
-                self._logged,
-                [task[:2] if task.arg is UNSET else self._sent(task) for task in checkpoint.tasks],
-                [(id_, node, self._places(goto) if goto else None) for id_, node, goto in checkpoint.origins],
-                None if checkpoint.resume_value is None else self.codec.encode(checkpoint.resume_value, "answer"),
-                list(checkpoint.extras),
-                self._metadata,
-                checkpoint.prefix,
-            ]
-        )
+        rest = [
+            checkpoint.fingerprint,
+            [task[:2] if task.arg is UNSET else self._sent(task) for task in checkpoint.tasks],
+            [(id_, node, self._places(goto) if goto else None) for id_, node, goto in checkpoint.origins],
+            None if checkpoint.resume_value is None else self.codec.encode(checkpoint.resume_value, "answer"),
+            list(checkpoint.extras),
+            self._metadata,
+            checkpoint.prefix,
+        ]
+        keys = changed | {DEFERRED} if self.spec.deferred else changed
+        frame, large = self.values.write(checkpoint, keys, rest)
+        body = pack_frame(frame)
         return CheckpointRow(
             checkpoint.seq, checkpoint.parent, checkpoint.step, checkpoint.source, body, large, ns=checkpoint.ns
         )
-
-    def _small_since(self, seq: int) -> tuple[int | None, Mapping[str, bytes | None]]:
-        """Return what to write of the small values: those changed since the base, or all, when that is not much more.
-
-        So a step costs what it touches, however many keys the state has, and a reader needs two rows at most.
-        """
-        if self.is_whole or self._base is None or 2 * len(self._since) >= len(self._small):
-            self._base, self._since = seq, {}
-            return None, self._small
-        return self._base, self._since
 
     def _sent(self, task: Task) -> tuple[Any, ...]:
         arg = self.codec.encode(task.arg, f"argument of Send({task.node!r}, …)")
@@ -106,33 +81,10 @@ class Pages:
     def _places(self, goto: tuple[str | Send, ...]) -> bytes:
         return self.codec.encode(list(goto), "Command(goto=…)")
 
-    def _note_changes(self, checkpoint: Checkpoint, changed: frozenset[str]) -> tuple[tuple[str, int, bytes], ...]:
-        values, channels = checkpoint.values, self.spec.channels
-        small, since, logged = self._small, self._since, self._logged
-        large: list[tuple[str, int, bytes]] = []
-        for key in changed:
-            if small.pop(key, None) is not None:
-                since[key] = None
-            logged.pop(key, None)
-            if key not in values or (key in channels and not channels[key].saved):
-                continue
-            body = self.codec.encode(values[key], f"state[{key!r}]")
-            if len(body) <= SMALL:
-                small[key] = since[key] = body
-            else:
-                logged[key] = checkpoint.seq
-                self._prints[key] = _print(body)
-                large.append((key, checkpoint.seq, body))
-        return tuple(large)
-
     def follow(self, checkpoint: Checkpoint | None) -> None:
         """Take over where the values of a checkpoint are that was read, without those that are gone since."""
         if checkpoint is not None:
-            gone = [key for key in self._small if key not in checkpoint.values]
-            for key in gone:
-                del self._small[key]
-                self._since[key] = None
-            self._logged = {key: seq for key, seq in self._logged.items() if key in checkpoint.values}
+            self.values.follow(checkpoint)
 
     def outcome_row(self, outcome: Outcome) -> JournalRow:
         """Write down what became of a task whose step is not over."""
@@ -183,19 +135,11 @@ class Pages:
         body = self.codec.encode(value, f"result of step {key!r} in node {task.node!r}")
         return JournalRow(task.id, key, "step", "done", entry.name, entry.digest, body)
 
-    def is_unchanged(self, key: str, value: Any) -> bool:
-        """Say whether a state key is stored with just this value."""
-        if key in self._small:
-            return self._small[key] == self.codec.encode(value, f"state[{key!r}]")
-        if key in self._logged:
-            return self._prints.get(key) == _print(self.codec.encode(value, f"state[{key!r}]"))
-        return True
-
     # ── Rows to values ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def loaded(self, stored: Stored) -> Loaded:
         """Turn what was read of a thread back into values."""
-        checkpoint = None if stored.checkpoint is None else self.read_checkpoint(stored.checkpoint, stored.channels)
+        checkpoint = None if stored.checkpoint is None else self.read_checkpoint(stored.checkpoint)
         run = stored.run
         return self.step_of(checkpoint, stored.journal, stored.waits)._replace(
             uid=stored.uid,
@@ -252,6 +196,8 @@ class Pages:
         """Turn a row back into a wait."""
         with self._reading(f"question {row.wait_id}") as where:
             value, schema, *calls = self._decoded(row.question, where)
+            if schema is not None and type(schema) is not dict:
+                raise ValueError("what the answer should look like is missing")
             question = Question(row.wait_id, row.task_id, row.node, row.key, row.kind, value, row.digest, schema)
             question = question._replace(place=tuple(calls)) if calls else question
             answer = UNSET if row.answer is None else self._decoded(row.answer, f"the answer to {where}")
@@ -279,47 +225,13 @@ class Pages:
                 f"sound: see get_state_history(config)."
             ) from problem
 
-    def logged_at(self, row: CheckpointRow) -> tuple[int | None, Mapping[str, int]]:
-        """Tell from a checkpoint's row where the rest of its values are: its base, and its large ones."""
-        with self._reading(f"checkpoint {row.seq}"):
-            parts = self._unpacked(row.body)
-            self._read[row.seq] = parts
-            return parts[1], dict(parts[3])
-
-    def _unpacked(self, body: bytes) -> list[Any]:
-        unpacked: list[Any] = unpackb(body)
-        frame, *parts = unpacked
-        if frame != FRAME or len(parts) != 10:
-            raise ValueError(f"its layout {frame!r} is unknown")
-        return parts
-
-    def _all_small(self, row: CheckpointRow, base: int | None, small: dict[str, bytes | None]) -> dict[str, bytes]:
-        """Put the small values together: those of the base, and what has changed since."""
-        self._base, self._since = (row.seq, {}) if base is None else (base, dict(small))
-        if base is None:
-            return small  # type: ignore[return-value]
-        if row.base is None:
-            raise ValueError(f"checkpoint {base}, which holds the rest of its values, is gone")
-        merged = {**self._unpacked(row.base)[2], **small}
-        return {key: body for key, body in merged.items() if body is not None}
-
-    def read_checkpoint(self, row: CheckpointRow, large: Mapping[str, bytes]) -> Checkpoint:
+    def read_checkpoint(self, found: Found) -> Checkpoint:
         """Turn rows back into a checkpoint."""
+        row = found.row
         with self._reading(f"checkpoint {row.seq}") as where:
-            fingerprint, base, since, logged, tasks, origins, resume_value, extras, metadata, prefix = self._read.pop(
-                row.seq
-            )
-            small = self._all_small(row, base, since)
-            missing = [key for key in logged if key not in large]
-            if missing:
-                raise ValueError(f"the value of state[{missing[0]!r}] is gone from the channel log")
+            fingerprint, tasks, origins, resume_value, extras, metadata, prefix = found.frame.rest
             decode = self._decoded
-            stored = {
-                key: self._settled(key, decode(body, f"state[{key!r}] at {where}"))
-                for key, body in {**small, **large}.items()
-            }
-            self._small, self._logged = dict(small), dict(logged)
-            self._prints = {key: _print(body) for key, body in large.items()}
+            stored = {key: self._settled(key, value) for key, value in self.values.read(found, where).items()}
             return Checkpoint(
                 row.seq,
                 row.parent,
@@ -368,10 +280,6 @@ def in_task_order(checkpoint: Checkpoint | None, waits: Iterable[Wait]) -> tuple
     return tuple(sorted(waits, key=where))
 
 
-def _print(body: bytes) -> bytes:
-    return blake2b(body, digest_size=16).digest()
-
-
 def told(error: BaseException | None) -> str | None:
     """Write an error down in one line, whatever its own text does."""
     if error is None:
@@ -380,4 +288,5 @@ def told(error: BaseException | None) -> str | None:
         text = str(error)
     except Exception as problem:  # noqa: BLE001 — a text that cannot be made must not hide the error
         text = f"(its text cannot be shown: {problem!r})"
-    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode()
+    # PostgreSQL keeps no NUL in a text, and nobody keeps half a character.
+    return f"{type(error).__name__}: {text}".replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()

@@ -98,7 +98,7 @@ class Recorder:
         self.has_records = False
         """Whether the present step has lines in the journal, or waits, that its end must retire."""
         self.pages = Pages(spec, hold.thread_id, metadata, prefix)
-        self.pages.is_whole = hold.writer.mode == "exit"
+        self.pages.values.is_whole = hold.writer.mode == "exit"
         self._perform: dict[type, Callable[[Any], Any]] = {
             Commit: self._commit,
             Record: self._record,
@@ -307,6 +307,15 @@ class Recorder:
         body = b"" if entry.value is None else self.codec.encode(entry.value, "error")
         self._keep(JournalRow(task.id, key, "step", "intent", entry.name, entry.digest, body))
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether steps may have been made that are not saved yet."""
+        return self.hold.writer.mode != "sync"
+
+    def catch_up(self) -> None:
+        """Make everything so far durable."""
+        self.hold.writer.flush(self._held())
+
     def check_held(self) -> None:
         """Raise LeaseLostError if the run is no longer ours."""
         self._held()
@@ -331,7 +340,7 @@ class Recorder:
 
     def is_unchanged(self, key: str, value: Any) -> bool:
         """Say whether a state key is stored with just this value."""
-        return self.pages.is_unchanged(key, value)
+        return self.pages.values.is_unchanged(key, value)
 
     def _keep(self, row: JournalRow) -> None:
         self._note(True)
@@ -345,7 +354,7 @@ class Recorder:
         hold = self.hold
         if self.reference is not None and not hold.thread_id:
             hold.thread_id = self.pages.thread_id = self.store.thread_of(self.reference.uid) or ""
-        stored = self.store.load(hold.thread_id, load.seq, self.pages.logged_at)
+        stored = self.store.load(hold.thread_id, load.seq)
         if self.reference is not None:
             self._check_reference(self.reference, stored)
         if stored is None:
@@ -370,26 +379,24 @@ class Recorder:
         if seq is None:
             loaded = self._load_inside(Load(None))
             return loaded if loaded.checkpoint is not None else self._newest()
-        head, (newest, large), (older, older_large) = self.store.load_inside(
-            self.hold.thread_id, self.ns, seq, self.pages.logged_at
-        )
-        row, values = (newest, large) if seq == head else (older, older_large)
-        if row is None:
+        head, newest, older = self.store.load_inside(self.hold.thread_id, self.ns, seq)
+        found = newest if seq == head else older
+        if found is None:
             raise UnknownCheckpointError(f"There is no checkpoint {seq} at {self.ns!r} in thread {self.thread_id!r}.")
         return (
             self._load_inside(Load(None))
             if seq == head
             else NOTHING._replace(
-                uid=self.uid, head=head, checkpoint=self.pages.read_checkpoint(row, values), thread_id=self.thread_id
+                uid=self.uid, head=head, checkpoint=self.pages.read_checkpoint(found), thread_id=self.thread_id
             )
         )
 
     def _newest(self) -> Loaded:
         """Read the newest checkpoint of a graph that keeps its state, whichever call made it."""
-        head, (newest, large), _ = self.store.load_inside(self.hold.thread_id, self.ns, None, self.pages.logged_at)
+        head, newest, _ = self.store.load_inside(self.hold.thread_id, self.ns, None)
         if newest is None:
             return NOTHING._replace(uid=self.uid, thread_id=self.thread_id)
-        checkpoint = self.pages.read_checkpoint(newest, large)
+        checkpoint = self.pages.read_checkpoint(newest)
         pages = Pages(self.spec, self.thread_id, None, checkpoint.prefix)
         own = [row for row in self.hold.journal if row.task_id.startswith(checkpoint.prefix)]
         waits = [row for row in self.hold.waits if row.task_id.startswith(checkpoint.prefix)]
@@ -402,13 +409,13 @@ class Recorder:
             hold.writer.flush(hold.lease)  # what is not written yet could not be read
             # An earlier attempt of this very run may have left results and steps here since the thread was read.
             hold.journal = self.store.journal(hold.thread_id)
-        head, (newest, large), (older, older_large) = self.store.load_inside(
-            hold.thread_id, self.ns, load.seq, pages.logged_at
-        )
-        checkpoint = None if newest is None else pages.read_checkpoint(newest, large)
-        is_edit = newest is not None and newest.source == "update" and newest.parent == load.seq
+        head, newest, older = self.store.load_inside(hold.thread_id, self.ns, load.seq)
+        checkpoint = None if newest is None else pages.read_checkpoint(newest)
+        is_edit = newest is not None and newest.row.source == "update" and newest.row.parent == load.seq
         if checkpoint is not None and checkpoint.prefix != self.prefix and load.seq != head and not is_edit:
-            checkpoint = None if older is None else pages.read_checkpoint(older, older_large)
+            checkpoint = None if older is None else pages.read_checkpoint(older)
+            if checkpoint is None:
+                pages.begin_anew()  # on this branch it was never called: nothing of the one that was left may stay
         own = [row for row in hold.journal if row.task_id.startswith(self.prefix)]
         waits = [row for row in hold.waits if row.task_id.startswith(self.prefix)]
         self._note(bool(own or waits))
@@ -418,12 +425,12 @@ class Recorder:
     def all(self, before: int = 2**62) -> Iterator[Checkpoint]:
         """Read checkpoints older than `before`, newest first, some at a time."""
         while True:
-            rows = self.store.history(self.thread_id, self.ns, self.pages.logged_at, before=before, most=50)
-            for row, large in rows:
-                yield self.pages.read_checkpoint(row, large)
-            if len(rows) < 50:
+            page = self.store.history(self.thread_id, self.ns, before=before, most=50)
+            if not page:
                 return
-            before = rows[-1][0].seq
+            for found in page:
+                yield self.pages.read_checkpoint(found)
+            before = page[-1].row.seq
 
     def asked(self) -> tuple[Wait, ...]:
         """Read whatever the thread has ever asked."""

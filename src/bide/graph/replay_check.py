@@ -39,6 +39,7 @@ class DryJournal:
     """A journal that gives out what it holds, and ends the replay before anything is done."""
 
     blocking = False
+    is_behind = False
     store = None
 
     def __init__(self, codec: Codec) -> None:

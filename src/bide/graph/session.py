@@ -163,8 +163,8 @@ def _check_storeless(graph: CompiledGraph, given: Any, static: frozenset[str]) -
 
 
 def open_store(store: Store | str | None) -> Store | None:
-    """Return a store, opened by its URL if need be; None stays None, and anything else is a mistake."""
-    if isinstance(store, str):
+    """Return a store, opened by its URL or over a pool if need be; None stays None, anything else is a mistake."""
+    if isinstance(store, str) or type(store).__module__.partition(".")[0] == "psycopg_pool":
         return Store.open(store)
     if store is not None and not isinstance(store, Store):
         raise GraphError(

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from bide.errors import StepError
 
-_NOT_YOURS = frozenset(
-    ["BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM", "PRAGMA"]
-)
+_ENDS_IT = ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "PREPARE", "VACUUM")
+_OUTLIVES_IT = ("ATTACH", "DETACH", "PRAGMA", "SET", "RESET", "DISCARD", "LISTEN")
+"""On a connection that others use afterwards."""
 
 
 class BorrowedConnection:
     """Runs statements inside the store's transaction. The store commits it, together with the step's journal."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
-        """Run one statement."""
-        return self._checked(sql, parameters)
+    def execute(self, sql: str, parameters: Any = ()) -> Any:
+        """Run one statement; return the driver's cursor. Parameters are written as the driver wants them."""
+        self._check(sql)
+        cursor = self._connection.cursor()
+        cursor.execute(sql, parameters)
+        return cursor
 
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> sqlite3.Cursor:
+    def executemany(self, sql: str, parameters: Iterable[Any]) -> Any:
         """Run one statement for each set of parameters."""
         self._check(sql)
-        return self._connection.executemany(sql, parameters)
+        cursor = self._connection.cursor()
+        cursor.executemany(sql, parameters)
+        return cursor
 
     def __enter__(self) -> BorrowedConnection:
         """Stand in for `with connection:`; the transaction is the store's, and ends with the step."""
@@ -41,13 +45,9 @@ class BorrowedConnection:
             f"with the step: use execute() and executemany(), and leave the transaction alone."
         )
 
-    def _checked(self, sql: str, parameters: Any) -> sqlite3.Cursor:
-        self._check(sql)
-        return self._connection.execute(sql, parameters)
-
     def _check(self, sql: str) -> None:
-        first = sql.split(None, 1)[0].rstrip(";").upper() if sql.strip() else ""
-        if first in _NOT_YOURS:
+        first, second = (*sql.upper().replace(";", " ").split(None, 2), "", "")[:2]
+        if first in (*_ENDS_IT, *_OUTLIVES_IT) and (first, second) != ("SET", "LOCAL"):
             raise StepError(
                 f"step(effect='tx') ran {first}. The transaction is the store's own, and is committed together with "
                 f"the step; leave it to the store."

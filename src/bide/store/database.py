@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -15,10 +15,16 @@ Row = tuple[Any, ...]
 
 
 class Transaction(Protocol):
-    """A transaction that is under way: named queries, nothing else."""
+    """A transaction that is under way: named queries, nothing else.
 
-    connection: Any
-    """The driver's own connection, for `step(effect="tx")`."""
+    `run`, `one` and `all` answer at once. `send`, `expect` and `ask` need not: a database that is a network away lets
+    them wait and sends them together, at the latest with the commit, so that a whole transaction is one round trip.
+    """
+
+    @property
+    def connection(self) -> Any:
+        """The driver's own connection, for `step(effect="tx")`."""
+        ...
 
     def run(self, query: str, params: Mapping[str, Any]) -> int:
         """Run a query for its effect; return how many rows it changed."""
@@ -32,13 +38,92 @@ class Transaction(Protocol):
         """Return every row."""
         ...
 
+    def send(self, query: str, params: Mapping[str, Any]) -> None:
+        """Run a query for its effect, however many rows that changes; in order, but not always at once."""
+        ...
+
+    def expect(self, query: str, params: Mapping[str, Any], otherwise: Otherwise) -> None:
+        """Run a query that must change or find a row, in order, but not always at once.
+
+        If it does not, the transaction is taken back and `otherwise` makes the error; it is given a transaction, so
+        that it can look why.
+        """
+        ...
+
+    def ask(self, query: str, params: Mapping[str, Any]) -> Answer:
+        """Return a function that returns every row: several questions asked before the first answer travel together."""
+        ...
+
+
+Otherwise = Callable[[Transaction], Exception]
+Answer = Callable[[], Sequence[Row]]
+
+
+class Database(Protocol):
+    """One SQL database, shared by the threads of this process and by other processes."""
+
+    path: str
+    """What it is called in messages; no password is in it."""
+    blocking: bool
+    """Whether calls may wait for a disk or a network."""
+
+    def write(self, name: str, work: Callable[[Transaction], T]) -> T:
+        """Run `work` in one transaction; when this returns, it is durable. `work` may be run again after a failure."""
+        ...
+
+    def write_one(self, name: str, query: str, params: Mapping[str, Any], *, proof: str) -> int:
+        """Run one statement, which is a transaction by itself; return how many rows it changed.
+
+        `proof` finds a row if this very statement, with these very parameters, was applied before: a reply may be
+        lost on the way.
+        """
+        ...
+
+    def write_alone(self, name: str, work: Callable[[Transaction], T]) -> T:
+        """Run `work`, which is not ours, in a transaction that nobody else shares."""
+        ...
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` on one consistent snapshot."""
+        ...
+
+    def check_present(self) -> None:
+        """Refuse to acknowledge what would not be found again."""
+        ...
+
+    def stop_waiting(self) -> None:
+        """Wait no longer than a moment from now on for a server that is gone: the store is being closed."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the database."""
+        ...
+
+    # ── For migrate.py alone ───────────────────────────────────────────────────────────────────────────────────────
+
+    def change_schema(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` in one transaction in which nobody else changes the schema."""
+        ...
+
+    def is_ours(self, tx: Transaction) -> bool:
+        """Say whether there is a database of Bide; an empty one is not. One of another program is refused."""
+        ...
+
+    def make(self, tx: Transaction) -> None:
+        """Make the present schema where nothing is, and mark it as ours."""
+        ...
+
+    def run_script(self, tx: Transaction, script: str) -> None:
+        """Run the statements of a migration."""
+        ...
+
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Load the named queries of every file in `sql/` but the schema; no name may come twice."""
+def queries(folder: str = "") -> Mapping[str, str]:
+    """Load the named queries of every file in `sql/`, or a folder in it, but the schema; no name may come twice."""
     found: dict[str, str] = {}
-    for file in sorted(SQL.glob("*.sql")):
-        named = {} if file.name == "schema.sql" else parse_queries(sql_text(file.name))
+    for file in sorted((SQL / folder).glob("*.sql")):
+        named = {} if file.name == "schema.sql" else parse_queries(file.read_text(encoding="utf-8"))
         twice = found.keys() & named.keys()
         assert not twice, f"Two queries have the same name: {sorted(twice)}"
         found.update(named)

@@ -23,7 +23,7 @@ class InMemoryStore(ItemStore):
         clock: Clock | None = None,
     ) -> None:
         refuse_index(index, "InMemoryStore")
-        super().__init__(MemorySaver(clock), default_ttl=default_ttl, refresh_on_read=refresh_on_read)
+        super().__init__(MemorySaver(clock=clock), default_ttl=default_ttl, refresh_on_read=refresh_on_read)
 
     def close(self) -> None:
         """Forget everything."""

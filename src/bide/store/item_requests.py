@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from bide.clock import Instant
 from bide.codec import Codec
+from bide.store.bodies import Bodies
 from bide.store.database import Transaction
 from bide.store.item_filters import Condition, matches
 from bide.store.item_ops import Item, MatchCondition, Result, SearchItem
 from bide.store.item_rows import Row, fields_of, newest_first, read_row, value_of
 from bide.store.namespaces import Namespace, Range, after, decode_namespace, under
+from bide.store.places import item_place
 
 PAGE = 100
 """How many items a filtered search holds at a time, beside those that it will return."""
@@ -32,10 +34,11 @@ Touched = list[tuple[bytes, bytes]]
 class Visit:
     """One transaction over the items, at one instant: what has expired by then is not there."""
 
-    def __init__(self, tx: Transaction, now: Instant, codec: Codec) -> None:
+    def __init__(self, tx: Transaction, now: Instant, codec: Codec, bodies: Bodies) -> None:
         self.tx = tx
         self.now = now
         self.codec = codec
+        self.bodies = bodies
         self.touched: Touched = []
 
     def touch(self, row: Row) -> None:
@@ -55,7 +58,8 @@ class Put(NamedTuple):
     def perform(self, visit: Visit) -> None:
         """Write it; one that is there and alive keeps the time of its making."""
         expires_at = None if self.ttl is None else visit.now + self.ttl
-        visit.tx.run("put_item", {**self._asdict(), "expires_at": expires_at, "now": visit.now})
+        body = visit.bodies.close_small(item_place(self.namespace, self.key), self.body)
+        visit.tx.send("put_item", {**self._asdict(), "body": body, "expires_at": expires_at, "now": visit.now})
 
 
 class Delete(NamedTuple):
@@ -66,7 +70,7 @@ class Delete(NamedTuple):
 
     def perform(self, visit: Visit) -> None:
         """Delete it, if it is there."""
-        visit.tx.run("delete_item", self._asdict())
+        visit.tx.send("delete_item", self._asdict())
 
 
 class Get(NamedTuple):
@@ -85,7 +89,7 @@ class Get(NamedTuple):
         row = read_row(found)
         if self.refreshes:
             visit.touch(row)
-        return Item(**fields_of(row, visit.codec))
+        return Item(**fields_of(row, visit.codec, visit.bodies))
 
 
 class Search(NamedTuple):
@@ -103,14 +107,16 @@ class Search(NamedTuple):
         if self.refreshes:
             for row in rows:
                 visit.touch(row)
-        return [SearchItem(**fields_of(row, visit.codec)) for row in rows]
+        return [SearchItem(**fields_of(row, visit.codec, visit.bodies)) for row in rows]
 
     def _newest(self, visit: Visit) -> list[Row]:
         params = {**self.where._asdict(), "now": visit.now, "most": self.limit, "skip": self.offset}
         return [read_row(found) for found in visit.tx.all("list_items", params)]
 
     def _chosen(self, visit: Visit) -> list[Row]:
-        matching = (row for row in self._scan(visit) if matches(value_of(row, visit.codec), self.conditions))
+        matching = (
+            row for row in self._scan(visit) if matches(value_of(row, visit.codec, visit.bodies), self.conditions)
+        )
         # Holds no more than it returns, however many there are to look at.
         return nsmallest(self.offset + self.limit, matching, key=newest_first)[self.offset :]
 

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from bide.clock import Instant
 from bide.codec import Codec
 from bide.errors import CorruptDataError
+from bide.store.bodies import Bodies
 from bide.store.namespaces import decode_namespace, decode_text
+from bide.store.places import item_place
 
 _MENDING = "Write it again with put(), take it away with delete(), or restore the database from a backup."
 
@@ -36,20 +38,20 @@ def read_row(found: tuple[Any, ...]) -> Row:
     return row
 
 
-def value_of(row: Row, codec: Codec) -> dict[str, Any]:
+def value_of(row: Row, codec: Codec, bodies: Bodies) -> dict[str, Any]:
     """Return the value, or say which item it is that cannot be read."""
     try:
-        value = codec.decode(row.body, _place_of(row))
+        value = codec.decode(bodies.seal.open(item_place(row.namespace, row.key), row.body), _place_of(row))
     except CorruptDataError as problem:
-        raise CorruptDataError(f"{problem} {_MENDING}") from problem
+        raise CorruptDataError(f"Cannot read {_place_of(row)}. {problem} {_MENDING}") from problem
     if not isinstance(value, dict):
         raise CorruptDataError(f"Cannot read {_place_of(row)}: it holds no dict but {value!r:.40}. {_MENDING}")
     return value
 
 
-def fields_of(row: Row, codec: Codec) -> dict[str, Any]:
+def fields_of(row: Row, codec: Codec, bodies: Bodies) -> dict[str, Any]:
     """Return what an item is made of."""
-    value = value_of(row, codec)
+    value = value_of(row, codec, bodies)
     try:
         created_at, updated_at = (datetime.fromtimestamp(at / 1000, UTC) for at in (row.created_at, row.updated_at))
         key = decode_text(row.key)

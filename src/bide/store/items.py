@@ -53,6 +53,7 @@ class ItemStore:
         # Not the store itself, which may hold this object: they would keep each other alive.
         self._database = store.database
         self._clock = store.clock
+        self._bodies = store.bodies
         self._codec = Codec()
         self._default_ttl = milliseconds_of(default_ttl)
         self._refresh_on_read = refresh_on_read
@@ -128,7 +129,7 @@ class ItemStore:
         now = self._clock.now()
 
         def read(tx: Transaction) -> tuple[list[Result], Touched]:
-            visit = Visit(tx, now, self._codec)
+            visit = Visit(tx, now, self._codec, self._bodies)
             return perform(requests, visit), visit.touched
 
         def write(tx: Transaction) -> list[Result]:

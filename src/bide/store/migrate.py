@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 from bide.clock import Instant
 from bide.errors import StoreFormatError
-from bide.store.database import SQL, sql_text, statements
-from bide.store.sqlite import SqliteDatabase, SqliteTransaction
-from bide.store.sqlite_header import APPLICATION_ID
+from bide.store.database import SQL, Database, Transaction
 
 FIRST = 1
 """The version that `schema.sql` had when it was first released; files in `migrations/` begin at the next one."""
@@ -39,16 +37,17 @@ def _migration(name: str, script: str) -> Migration:
     return Migration(int(found[1]), found[2], script)
 
 
-def migrate(database: SqliteDatabase, now: Instant, migrations: Sequence[Migration] | None = None) -> int:
+def migrate(database: Database, now: Instant, migrations: Sequence[Migration] | None = None) -> int:
     """Bring the database to the newest schema; return its version. One transaction: all of it, or nothing."""
     steps = known_migrations() if migrations is None else migrations
     newest = steps[-1].version if steps else FIRST
 
-    def bring(transaction: SqliteTransaction) -> int:
-        version = _version(transaction, database.path)
-        if version is None:
-            _make(transaction, newest, now)
+    def bring(tx: Transaction) -> int:
+        if not database.is_ours(tx):
+            database.make(tx)
+            tx.run("insert_migration", {"version": newest, "name": "schema", "now": now})
             return newest
+        version = _version(tx, database.path)
         if version > newest:
             raise StoreFormatError(
                 f"{database.path!r} was written by a newer Bide (schema {version}, this one knows {newest}). "
@@ -56,43 +55,18 @@ def migrate(database: SqliteDatabase, now: Instant, migrations: Sequence[Migrati
             )
         for step in steps:
             if step.version > version:
-                _apply(transaction, step, now)
+                database.run_script(tx, step.script)
+                tx.run("insert_migration", {"version": step.version, "name": step.name, "now": now})
         return newest
 
-    return database.write("migrate", bring)
+    return database.change_schema(bring)
 
 
-def _version(transaction: SqliteTransaction, path: str) -> int | None:
-    """Return the schema's version, or None for an empty database."""
-    connection = transaction.connection
-    if connection.execute("PRAGMA schema_version").fetchone()[0] == 0:
-        return None
-    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise StoreFormatError(
-            f"{path!r} is a database of another program, not of Bide. Nothing was changed. Choose another path."
-        )
-    row = transaction.one("read_version", {})
+def _version(tx: Transaction, path: str) -> int:
+    row = tx.one("read_version", {})
     if row is None or not isinstance(row[0], int):
         raise StoreFormatError(
             f"{path!r} does not say which version of Bide wrote it, so it is damaged. Nothing was changed. Restore it "
             f"from a backup, or choose another path."
         )
     return row[0]
-
-
-def _make(transaction: SqliteTransaction, newest: int, now: Instant) -> None:
-    connection = transaction.connection
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for statement in statements(_for_sqlite(sql_text("schema.sql"))):
-        connection.execute(statement)
-    transaction.run("insert_migration", {"version": newest, "name": "schema", "now": now})
-
-
-def _apply(transaction: SqliteTransaction, step: Migration, now: Instant) -> None:
-    for statement in statements(_for_sqlite(step.script)):
-        transaction.connection.execute(statement)
-    transaction.run("insert_migration", {"version": step.version, "name": step.name, "now": now})
-
-
-def _for_sqlite(script: str) -> str:
-    return re.sub(r"/\* sqlite: (.*?) \*/", r"\1", script)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from bide.store.frames import Frame
+from bide.store.lists import Logged, LogRow
 from bide.types import RunStatus, WaitStatus
+
+
+def checkpoint_id(uid: str, seq: int) -> str:
+    """Write the id of a checkpoint: it sorts by time within its thread, and names the thread's life."""
+    return f"{uid}-{seq:08d}"
 
 
 class Lease(NamedTuple):
@@ -17,21 +24,29 @@ class Lease(NamedTuple):
 
 
 class CheckpointRow(NamedTuple):
-    """A checkpoint, and the large values that it wrote."""
+    """A checkpoint, and the rows of the channel log that it wrote."""
 
     seq: int
     parent: int | None
     step: int
     source: str
     body: bytes
-    channels: tuple[tuple[str, int, bytes], ...] = ()
-    """Key, the checkpoint that the log knows it under, value."""
+    channels: tuple[LogRow, ...] = ()
     run_id: str = ""
     created_at: int = 0
     ns: str = ""
     """The graph that it belongs to: "" for the thread's own, else the place of a graph inside it."""
-    base: bytes | None = None
-    """The body of the checkpoint that holds the rest of its small values, if another one does."""
+
+
+class Found(NamedTuple):
+    """A checkpoint as it was read, with all that its state is made of."""
+
+    row: CheckpointRow
+    frame: Frame
+    small: Mapping[str, bytes]
+    """All its small values, those of its base included."""
+    large: Mapping[str, bytes | Logged]
+    """Its large values: bytes of the codec, or a list of such."""
 
 
 class JournalRow(NamedTuple):
@@ -113,8 +128,7 @@ class Stored(NamedTuple):
     uid: str
     head: int
     run: RunRow | None
-    checkpoint: CheckpointRow | None
-    channels: Mapping[str, bytes]
+    checkpoint: Found | None
     journal: tuple[JournalRow, ...]
     waits: tuple[WaitRow, ...]
 

@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
-import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from threading import Lock, get_ident
 from typing import Any, TypeVar
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
 from bide.failpoints import ON as FAILPOINTS_ON
 from bide.failpoints import failpoint
-from bide.store.database import Row, queries
-from bide.store.gate import Gate
+from bide.store.database import Transaction, sql_text, statements
+from bide.store.filesystems import check_local
+from bide.store.gate import Gate, NoGate
 from bide.store.sqlite_errors import explain
-from bide.store.sqlite_header import check_kind, check_length
+from bide.store.sqlite_header import APPLICATION_ID, check_kind, check_length
+from bide.store.sqlite_log import Log
+from bide.store.sqlite_transaction import SqliteTransaction
 
 T = TypeVar("T")
 
 MOST_IN_ONE_COMMIT = 256
-WAL_LIMIT = 256
-"""How many pages the log may hold. A log that is begun anew is written over, and an fsync of blocks that a file already
-has takes about half as long as one of blocks that it gains (105 against 200 µs here): small is fast."""
-LOOK_AT_WAL_EVERY = 16
-MOST_IDLE_READERS = 4
+MOST_IDLE_READERS = 16
 
-
-class SqliteTransaction:
-    """Named queries on one connection."""
-
-    __slots__ = ("connection", "name", "sql")
-
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
-        self.connection = connection
-        self.name = name
-        self.sql = queries()
-
-    def run(self, query: str, params: Mapping[str, Any]) -> int:
-        """Run a query for its effect; return how many rows it changed."""
-        count = self.connection.execute(self.sql[query], params).rowcount
-        if FAILPOINTS_ON:
-            failpoint(f"{self.name}:{query}")
-        return count
-
-    def one(self, query: str, params: Mapping[str, Any]) -> Row | None:
-        """Return the first row, or None. The cursor is run out, so that a RETURNING statement is over."""
-        rows = self.connection.execute(self.sql[query], params).fetchall()
-        if FAILPOINTS_ON:
-            failpoint(f"{self.name}:{query}")
-        return rows[0] if rows else None
-
-    def all(self, query: str, params: Mapping[str, Any]) -> Sequence[Row]:
-        """Return every row."""
-        return self.connection.execute(self.sql[query], params).fetchall()
+_open_here: WeakSet[SqliteDatabase] = WeakSet()
+_inherited: list[sqlite3.Connection] = []
+"""Connections of a parent process. They are kept, because closing them is the parent's business."""
 
 
 class _Ticket:
@@ -72,24 +45,27 @@ class _Ticket:
         self.error: BaseException | None = None
 
 
-def _close_forgotten(connections: list[sqlite3.Connection], gate: Gate | nullcontext[None], process: int) -> None:
+def _close_forgotten(connections: list[sqlite3.Connection], gate: Gate | NoGate, process: int) -> None:
     """Close what nobody closed; not in a forked child, whose connections are its parent's."""
     if process == os.getpid():
         _close_all(connections, gate)
 
 
-def _close_all(connections: list[sqlite3.Connection], gate: Gate | nullcontext[None]) -> None:
+def _close_each(connections: list[sqlite3.Connection]) -> None:
+    for connection in connections:
+        connection.close()
+
+
+def _close_all(connections: list[sqlite3.Connection], gate: Gate | NoGate) -> None:
     """Close what was left open, inside the gate; a file that is gone by then is not worth an error."""
-    if not connections:
-        return
     try:
-        with gate:
-            for connection in connections:
-                connection.close()
+        if connections:
+            gate.inside(_close_each, connections)
     except (sqlite3.Error, OSError, StoreError):
         return
     finally:
         connections.clear()
+        gate.close()
 
 
 class SqliteDatabase:
@@ -105,17 +81,16 @@ class SqliteDatabase:
         # The real path: a working directory may change, and two links to one file must share one gate.
         self.path = path = os.path.realpath(path) if self.blocking else path
         if self.blocking:
+            check_local(path)
             check_kind(path)
-        self._gate: Gate | nullcontext[None] = Gate(path + "-lock") if self.blocking else nullcontext()
+        self._gate: Gate | NoGate = Gate(path + "-lock") if self.blocking else NoGate()
         # A store that nobody closes is closed when it is collected, or when the process ends.
         self._connections: list[sqlite3.Connection] = []
         self._forgotten = finalize(self, _close_forgotten, self._connections, self._gate, os.getpid())
         self._queue: deque[_Ticket] = deque()
         self._turn = Lock()
         self._readers: list[sqlite3.Connection] = []
-        self._reading = 0
         self._pool = Lock()
-        self._commits = 0
         self._is_committed = False
         self._inside = 0
         """The thread whose transaction is under way."""
@@ -123,88 +98,66 @@ class SqliteDatabase:
         self._files: tuple[tuple[int, int], ...] | None = None
         self._closed = False
         try:
-            with self._gate:
-                is_short = self.blocking and check_length(path)
-                self._writer = self._connect()
-                if is_short:
-                    self._check_whole()
+            self._writer = self._gate.inside(self._connect_first)
         except BaseException:
-            _close_all(self._connections, nullcontext())
-            if isinstance(self._gate, Gate):
-                self._gate.close()
+            _close_all(self._connections, self._gate)
             raise
         self._transaction = SqliteTransaction(self._writer, "")
+        self._log = Log(path, self._writer)
+        _open_here.add(self)
 
     # ── Writing ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def write(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
         """Run `work` in one transaction; when this returns, it is durable."""
         self._check_not_inside()
-        if not self._queue and self._turn.acquire(blocking=False):
-            try:
-                self._check_open()
-                with self._gate:
-                    return self._transact(name, work)
-            except sqlite3.Error as problem:
-                raise explain(problem, self.path) from problem
-            finally:
-                self._turn.release()
-        return self._write_in_turn(name, work)
+        if self._queue or self._turn.locked():
+            return self._write_in_turn(name, work)
+        return self.write_alone(name, work)
 
-    def write_one(self, name: str, query: str, params: Mapping[str, Any]) -> int:
+    def write_one(self, name: str, query: str, params: Mapping[str, Any], *, proof: str) -> int:
         """Run one statement, which is a transaction by itself; return how many rows it changed.
 
         Most steps are one row, and the two statements around it would cost as much as a fifth of a step in memory.
         """
         self._check_not_inside()
-        if self._queue or not self._turn.acquire(blocking=False):
+        if self._queue or self._turn.locked():
             return self._write_in_turn(name, lambda transaction: transaction.run(query, params))
-        try:
+        with self._turn:
             self._check_open()
-            with self._gate:
-                if FAILPOINTS_ON:
-                    failpoint(f"{name}:begun")
-                count = self._writer.execute(self._transaction.sql[query], params).rowcount
-                if FAILPOINTS_ON:
-                    failpoint(f"{name}:committed")
-                if self.blocking:
-                    self._tend_wal()
-                return count
-        except sqlite3.Error as problem:
-            raise explain(problem, self.path) from problem
-        finally:
-            self._turn.release()
+            try:
+                return self._gate.inside(self._execute, name, query, params)
+            except sqlite3.Error as problem:
+                raise explain(problem, self.path) from problem
 
     def write_alone(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
-        """Run `work`, which is not ours, in a transaction that nobody else shares."""
+        """Run `work`, which may not be ours, in a transaction that nobody else shares."""
         self._check_not_inside()
         with self._turn:
             self._check_open()
             try:
-                with self._gate:
-                    return self._transact(name, work)
+                value: T = self._gate.inside(self._transact, name, work)
+                return value
             except sqlite3.Error as problem:
                 raise explain(problem, self.path) from problem
 
-    def _write_in_turn(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
-        ticket = _Ticket(name, work)
-        self._queue.append(ticket)
-        with self._turn:
-            if not ticket.is_done:
-                self._serve_waiting(ticket)
-        if ticket.error is not None:
-            raise ticket.error
-        value: T = ticket.value
-        return value
+    def _execute(self, name: str, query: str, params: Mapping[str, Any]) -> int:
+        if FAILPOINTS_ON:
+            failpoint(f"{name}:begun")
+        count = self._writer.execute(self._transaction.sql[query], params).rowcount
+        if FAILPOINTS_ON:
+            failpoint(f"{name}:committed")
+        if self.blocking:
+            self._log.tend()
+        return count
 
     def _transact(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
         connection, transaction = self._writer, self._transaction
-        self._is_committed = False
-        connection.execute("BEGIN IMMEDIATE")
-        transaction.name = name
-        self._inside = get_ident()
         is_committing = False
         try:
+            connection.execute("BEGIN IMMEDIATE")
+            transaction.name = name
+            self._inside = get_ident()
             if FAILPOINTS_ON:
                 failpoint(f"{name}:begun")
             value = work(transaction)
@@ -215,7 +168,7 @@ class SqliteDatabase:
             self._is_committed = True
         except BaseException as problem:
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                connection.rollback()
             elif is_committing and not isinstance(problem, sqlite3.Error):
                 # A signal arrived after the commit and before the next line.
                 self._is_committed = True
@@ -225,55 +178,71 @@ class SqliteDatabase:
         if FAILPOINTS_ON:
             failpoint(f"{name}:committed")
         if self.blocking:
-            self._tend_wal()
+            self._log.tend()
         return value
 
-    def _serve_waiting(self, mine: _Ticket) -> None:
-        """Serve all who wait. Ctrl-C stops the one who serves, takes back its own write, and nobody else's."""
-        batch: list[_Ticket] = []
+    # ── Writing together ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write_in_turn(self, name: str, work: Callable[[SqliteTransaction], T]) -> T:
+        ticket = _Ticket(name, work)
+        self._queue.append(ticket)
         try:
-            while self._queue and len(batch) < MOST_IN_ONE_COMMIT:
-                batch.append(self._queue.popleft())
+            with self._turn:
+                # Not once: more may wait than one commit takes, and this one may not be among the first.
+                while not ticket.is_done:
+                    self._serve_waiting()
+        finally:
+            # Who was sent away by Ctrl-C takes its work along; it must not be written when nobody expects it any more.
+            ticket.is_done = True
+        if ticket.error is not None:
+            raise ticket.error
+        value: T = ticket.value
+        return value
+
+    def _serve_waiting(self) -> None:
+        """Serve all who wait. They stay in the queue until they are done, so that Ctrl-C here loses nobody."""
+        while self._queue and self._queue[0].is_done:
+            self._queue.popleft()
+        first = list(self._queue)[:MOST_IN_ONE_COMMIT]
+        batch = [ticket for ticket in first if not ticket.is_done]
+        try:
             self._check_open()
             if len(batch) == 1:
                 self._serve_one(batch[0])
-            else:
+            elif batch:
                 self._serve_together(batch)
-        except Exception as problem:  # noqa: BLE001 — the store is closed: everybody is told
+        except Exception as problem:  # noqa: BLE001 — the store is closed, or the gate stays shut: everybody is told
             for ticket in batch:
                 if not ticket.is_done:
                     ticket.error, ticket.is_done = problem, True
-        except BaseException:
-            if self._is_committed:
-                for ticket in batch:
-                    ticket.is_done = True
-            else:
-                others = [ticket for ticket in batch if not ticket.is_done and ticket is not mine]
-                self._queue.extendleft(reversed(others))
-            raise
 
     def _serve_one(self, ticket: _Ticket) -> None:
+        self._is_committed = False
         try:
-            with self._gate:
-                ticket.value = self._transact(ticket.name, ticket.work)
+            ticket.value = self._gate.inside(self._transact, ticket.name, ticket.work)
         except sqlite3.Error as problem:
             ticket.error = explain(problem, self.path)
         except KeyboardInterrupt:
+            ticket.is_done = self._is_committed
             raise
         except BaseException as problem:  # noqa: BLE001 — it belongs to the caller of write(), who gets it
             ticket.error = problem
         ticket.is_done = True
 
     def _serve_together(self, batch: list[_Ticket]) -> None:
+        self._is_committed = False
         try:
-            with self._gate:
-                self._transact("group", lambda transaction: self._serve_each(transaction, batch))
+            self._gate.inside(self._transact, "group", lambda transaction: self._serve_each(transaction, batch))
         except sqlite3.Error:
             # The database refused the group (disk full, …) and took all of it back: each finds out for itself.
             for ticket in batch:
                 ticket.error = None
                 self._serve_one(ticket)
             return
+        except KeyboardInterrupt:
+            for ticket in batch:
+                ticket.is_done = self._is_committed
+            raise
         for ticket in batch:
             ticket.is_done = True
 
@@ -298,23 +267,6 @@ class SqliteDatabase:
         connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
 
-    def _tend_wal(self) -> None:
-        """Copy the write-ahead log into the database when it has grown. Only here, and only inside the gate."""
-        self._commits += 1
-        if self._commits % LOOK_AT_WAL_EVERY:
-            return
-        try:
-            if self._pages_in_wal() > WAL_LIMIT:
-                self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        except (OSError, sqlite3.Error):
-            # What was committed is in the log; a checkpoint is housekeeping and is tried again.
-            return
-
-    def _pages_in_wal(self) -> int:
-        """Read from the log's index how many pages it holds: its file does not shrink when it begins anew."""
-        with open(self.path + "-shm", "rb") as index:
-            return int.from_bytes(index.read(20)[16:], sys.byteorder)
-
     # ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def read(self, work: Callable[[SqliteTransaction], T]) -> T:
@@ -332,45 +284,64 @@ class SqliteDatabase:
     def _read_file(self, work: Callable[[SqliteTransaction], T]) -> T:
         connection = self._borrow_reader()
         try:
-            connection.execute("BEGIN")
             try:
+                connection.execute("BEGIN")
                 return work(SqliteTransaction(connection, "read"))
             finally:
-                connection.execute("COMMIT")
+                # Whatever came of it: a snapshot that stays open would keep the log from ever being cut.
+                connection.rollback()
         finally:
             self._give_back(connection)
 
     def _borrow_reader(self) -> sqlite3.Connection:
         with self._pool:
             self._check_open()
-            self._reading += 1
             if self._readers:
                 return self._readers.pop()
-        try:
-            with self._gate:
-                return self._connect()
-        except BaseException:
-            self._leave_pool()
-            raise
+        return self._gate.inside(self._connect)
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._pool:
             if len(self._readers) < MOST_IDLE_READERS and not self._closed:
                 self._readers.append(connection)
-                self._reading -= 1
                 return
-        self._close_connection(connection)
-        self._leave_pool()
+        self._disconnect(connection)
 
-    def _leave_pool(self) -> None:
-        """Of a store that was closed meanwhile, the last reader puts out the light."""
-        with self._pool:
-            self._reading -= 1
-            is_last = self._closed and not self._reading
-        if is_last and isinstance(self._gate, Gate):
-            self._gate.close()
+    # ── The schema ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def change_schema(self, work: Callable[[SqliteTransaction], T]) -> T:
+        """Run `work` in one transaction; there is one writer at a time."""
+        return self.write("migrate", work)
+
+    def is_ours(self, tx: Transaction) -> bool:
+        """Say whether there is a database of Bide; an empty one is not. One of another program is refused."""
+        if tx.connection.execute("PRAGMA schema_version").fetchone()[0] == 0:
+            return False
+        if tx.connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+            raise StoreFormatError(
+                f"{self.path!r} is a database of another program, not of Bide. Nothing was changed. Choose another "
+                f"path."
+            )
+        return True
+
+    def make(self, tx: Transaction) -> None:
+        """Make the present schema where nothing is, and mark it as ours."""
+        tx.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self.run_script(tx, sql_text("schema.sql"))
+
+    def run_script(self, tx: Transaction, script: str) -> None:
+        """Run the statements of a script, with what only SQLite reads."""
+        for statement in statements(re.sub(r"/\* sqlite: (.*?) \*/", r"\1", script)):
+            tx.connection.execute(statement)
 
     # ── Opening and closing ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _connect_first(self) -> sqlite3.Connection:
+        is_short = self.blocking and check_length(self.path)
+        connection = self._connect()
+        if is_short:
+            self._check_whole(connection)
+        return connection
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -387,11 +358,10 @@ class SqliteDatabase:
         except sqlite3.Error as problem:
             raise explain(problem, self.path) from problem
 
-    def _check_whole(self) -> None:
+    def _check_whole(self, connection: sqlite3.Connection) -> None:
         """Look whether the pages that the file lacks are in its log, as after a crash in a checkpoint."""
-        found = self._writer.execute("PRAGMA quick_check(1)").fetchone()[0]
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            _close_all(self._connections, nullcontext())
             raise StoreFormatError(
                 f"{self.path!r} is damaged ({found}). Bide did not change it. Restore it from a backup; what is left "
                 f"can be read with the sqlite3 program's .recover."
@@ -434,6 +404,9 @@ class SqliteDatabase:
                 "step(effect='tx') use the connection that is given to the function, and nothing else of the store."
             )
 
+    def stop_waiting(self) -> None:
+        """Do nothing: a file is there or not."""
+
     def close(self) -> None:
         """Let go of the database. Closing runs SQLite's last checkpoint, so it happens inside the gate."""
         with self._turn:
@@ -442,13 +415,28 @@ class SqliteDatabase:
                     return
                 self._closed = True
                 idle, self._readers = self._readers, []
-                is_last = not self._reading
-            for connection in (*idle, self._writer):
-                self._close_connection(connection)
-            if is_last and isinstance(self._gate, Gate):
-                self._gate.close()
+            if self._process == os.getpid():
+                for connection in (*idle, self._writer):
+                    self._disconnect(connection)
 
-    def _close_connection(self, connection: sqlite3.Connection) -> None:
-        with self._gate:
-            connection.close()
+    def _disconnect(self, connection: sqlite3.Connection) -> None:
+        """Close a connection; of a closed store, the last one puts out the light."""
+        self._gate.inside(connection.close)
         self._connections.remove(connection)
+        if self._closed and not self._connections:
+            self._gate.close()
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: touch nothing that is the parent's, and wait for no thread that exists only there."""
+        _inherited.extend(self._connections)
+        self._turn, self._pool = Lock(), Lock()
+        self._queue, self._readers, self._inside = deque(), [], 0
+
+
+def _leave_all_to_parent() -> None:
+    for database in list(_open_here):
+        database.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all_to_parent)

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from threading import Event as Signal
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from bide.clock import Clock, Instant, SystemClock, uuid7
-from bide.errors import StoreError, StoreUnavailableError
+from bide.errors import StoreError
+from bide.store.bodies import LARGEST, Bodies
 from bide.store.borrowed import BorrowedConnection
-from bide.store.database import Transaction
+from bide.store.database import Database, Transaction
+from bide.store.deletion import check_parent, delete_everything
+from bide.store.looking_after import LookedAfter
 from bide.store.migrate import migrate
-from bide.store.reads import LoggedAt, Whole, read_history, read_inside, read_thread, read_waits
+from bide.store.opening import open_database
+from bide.store.reads import (
+    History,
+    read_events,
+    read_inside,
+    read_journal,
+    read_open_waits,
+    read_step,
+    read_thread,
+    read_waits,
+)
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
+    Found,
     JournalRow,
     Lease,
     OpenWaitRow,
@@ -27,45 +41,27 @@ from bide.store.rows import (
     Transition,
     WaitRow,
 )
-from bide.store.sqlite import SqliteDatabase
+from bide.store.seal import Checksums, Seal
 from bide.store.workers import BEAT_SECONDS, FORGET_AFTER, LEASE, this_worker
-from bide.store.writes import (
-    answer_asked,
-    answer_waits,
-    change_run,
-    check_head,
-    check_left,
-    checkpoint_params,
-    edit_checkpoint,
-    end_run,
-    forget_step,
-    hold_lease,
-    insert_thread,
-    log_events,
-    lost,
-    open_wait,
-    retire_step,
-    taken_first,
-    write_checkpoint,
-    write_journal,
-)
+from bide.store.writes import Writing, lost, plain_step
 from bide.types import RunStatus
 
 if TYPE_CHECKING:
     from bide.store.items import ItemStore
-
-_EVERYTHING_OF_A_THREAD = (
-    "delete_thread",
-    "delete_runs",
-    "delete_checkpoints",
-    "delete_channels",
-    "retire_journal",
-    "delete_waits",
-    "delete_events",
-)
+    from bide.store.retention import Retention
 
 
-class Store:
+class StoreOptions(TypedDict, total=False):
+    """What a store may be told, whichever database it is in."""
+
+    clock: Clock | None
+    encryption: Seal | None
+    owner: str
+    largest_value: int
+    retention: Retention | None
+
+
+class Store(LookedAfter):
     """Threads in a database.
 
     `Store.open("sqlite:///bide.db")` opens a file, and makes it if need be; `":memory:"` keeps everything in memory,
@@ -73,9 +69,19 @@ class Store:
     file.
     """
 
-    def __init__(self, database: SqliteDatabase, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock | None = None,
+        *,
+        encryption: Seal | None = None,
+        owner: str = "",
+        largest_value: int = LARGEST,
+        retention: Retention | None = None,
+    ) -> None:
         self.database = database
         self.clock = clock or SystemClock()
+        self.bodies = Bodies(encryption or Checksums(), owner, largest_value)
         try:
             self.version = migrate(database, self.clock.now())
         except BaseException:
@@ -87,11 +93,32 @@ class Store:
         self._is_registered = False
         self._registering = Lock()
         self._stopped = Signal()
+        self.retention = retention
+        if retention is not None:
+            from bide.store.upkeep import tidy_up_from_time_to_time  # only those who let go pay for it
+
+            tidy_up_from_time_to_time(self, retention, self._stopped)
 
     @classmethod
-    def open(cls, url: str, *, clock: Clock | None = None) -> Store:
-        """Open a store by its URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or `:memory:`."""
-        return Store(SqliteDatabase(path_of(url)), clock)
+    def open(
+        cls,
+        url: Any,
+        *,
+        schema: str | None = None,
+        most_connections: int | None = None,
+        **options: Unpack[StoreOptions],
+    ) -> Store:
+        """Open a store by its URL, or over a `psycopg_pool.ConnectionPool` that is open.
+
+        URLs are `sqlite:///relative.db`, `sqlite:////absolute.db`, `postgresql://user:password@host:5432/database` and
+        `:memory:`. In PostgreSQL, `schema` names where the tables are, and is made if need be; `most_connections` is
+        how many the store opens at once, at most.
+
+        `encryption=Encryption(…)` encrypts what is stored. Values of more than `largest_value` bytes are refused. Large
+        values are kept once for all threads of an `owner`. `retention=Retention(keep_last=50, ttl="30d")` lets old
+        checkpoints and threads go by themselves; without it, nothing is ever deleted.
+        """
+        return Store(open_database(url, schema=schema, most_connections=most_connections), **options)
 
     @property
     def blocking(self) -> bool:
@@ -116,21 +143,22 @@ class Store:
         run_id = uuid7(now) if taking.claim is None else taking.claim.run_id
 
         def take(tx: Transaction) -> Lease:
+            writing = Writing(tx, self.bodies, now)
             if not self._is_registered:
-                tx.run("forget_workers", {"horizon": now - FORGET_AFTER})
-                tx.run("insert_worker", {**self._worker._asdict(), "lease_until": now + LEASE})
-            if taking.uid is None:
-                insert_thread(tx, taking, uid, now)
-            lease = self._claim(tx, taking, run_id, now)
-            check_left(tx, taking)
-            answer_waits(tx, taking, now)
+                tx.send("forget_workers", {"horizon": now - FORGET_AFTER})
+                tx.send("insert_worker", {**self._worker._asdict(), "lease_until": now + LEASE})
+            writing.hold_thread(taking, uid)
+            lease = self._claim(writing, taking, run_id)
+            writing.check_left(taking)
+            writing.answer_waits(taking)
             if taking.forget:
-                forget_step(tx, taking.thread_id)
-            check_head(tx, taking.thread_id, taking.head)
+                writing.forget_step(taking.thread_id)
+            writing.check_head(taking.thread_id, taking.head)
+            check_parent(tx, taking.thread_id, taking.checkpoint, taking.head)
             if taking.checkpoint is not None:
-                write_checkpoint(tx, lease, taking.checkpoint, now)
+                writing.write_checkpoint(lease, taking.checkpoint)
             seq = taking.head if taking.checkpoint is None else taking.checkpoint.seq
-            log_events(tx, taking.thread_id, lease.run_id, seq, taking.events, now)
+            writing.log_events(taking.thread_id, lease.run_id, seq, taking.events)
             return lease
 
         self.database.check_present()
@@ -144,16 +172,15 @@ class Store:
         self._stay_alive()
         return uid, lease
 
-    def _claim(self, tx: Transaction, taking: Taking, run_id: str, now: Instant) -> Lease:
+    def _claim(self, writing: Writing, taking: Taking, run_id: str) -> Lease:
         """Hold the one live run of the thread: the one that was read, or a new one."""
         thread_id, mine = taking.thread_id, self._worker.worker_id
         if taking.supersede is not None:
-            change_run(tx, "supersede_run", taking.supersede, now)
+            writing.change_run("supersede_run", taking.thread_id, taking.supersede)
         if taking.claim is not None:
-            change_run(tx, "claim_run", taking.claim, now, worker_id=mine)
+            writing.change_run("claim_run", thread_id, taking.claim, worker_id=mine)
             return Lease(thread_id, run_id, taking.claim.epoch + 1)
-        if tx.run("insert_run", {"run_id": run_id, "thread_id": thread_id, "worker_id": mine, "now": now}) != 1:
-            raise taken_first(thread_id)
+        writing.insert_run(thread_id, run_id, mine)
         return Lease(thread_id, run_id, 1)
 
     # ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,16 +189,22 @@ class Store:
         """Save one transition of a leased run: a step, a pause, the end. Refused if lease or head are not ours."""
         now, row = self.clock.now(), transition.checkpoint
         if row is not None and transition.is_plain:
-            if self.database.write_one("commit", "write_checkpoint", checkpoint_params(lease, row, now)) != 1:
-                raise lost(lease)
-            return
+            params = plain_step(lease, row, self.bodies, now)
+            if params is not None:
+                if self.database.write_one("commit", "write_checkpoint", params, proof="prove_checkpoint") != 1:
+                    raise lost(lease)
+                return
 
         def save(tx: Transaction) -> None:
+            writing = Writing(tx, self.bodies, now)
+            # The thread's row first, as everybody does: two who wait for each other's row would have to begin again.
+            seq = transition.head if row is None else row.seq
+            writing.log_events(lease.thread_id, lease.run_id, seq, transition.events)
             if row is None:
-                hold_lease(tx, lease)
+                writing.hold_lease(lease)
             else:
-                write_checkpoint(tx, lease, row, now)
-            self._save_rest(tx, lease, transition, now)
+                writing.write_checkpoint(lease, row)
+            _save_rest(writing, lease, transition)
 
         if transition.status is not RunStatus.RUNNING:
             self.database.check_present()
@@ -181,27 +214,14 @@ class Store:
         """Forget a run that is no longer driven here: if its end could not be written, others may take it at once."""
         self._driven.discard(lease.run_id)
 
-    def _save_rest(self, tx: Transaction, lease: Lease, transition: Transition, now: Instant) -> None:
-        for inner in transition.carried:
-            write_checkpoint(tx, lease, inner, now)
-        for prefix in transition.over:
-            retire_step(tx, lease.thread_id, prefix)
-        for line in transition.journal:
-            write_journal(tx, lease, line, now)
-        for wait in transition.waits:
-            open_wait(tx, lease, wait, now)
-        if transition.status is not RunStatus.RUNNING:
-            end_run(tx, lease, transition.status, transition.error, now)
-        seq = transition.head if transition.checkpoint is None else transition.checkpoint.seq
-        log_events(tx, lease.thread_id, lease.run_id, seq, transition.events, now)
-
     def keep(self, lease: Lease, line: JournalRow) -> None:
         """Write one line of a task's journal."""
         now = self.clock.now()
 
         def save(tx: Transaction) -> None:
-            hold_lease(tx, lease)
-            write_journal(tx, lease, line, now)
+            writing = Writing(tx, self.bodies, now)
+            writing.hold_lease(lease)
+            writing.write_journal(lease, line)
 
         self.database.write("journal", save)
 
@@ -213,12 +233,13 @@ class Store:
         now = self.clock.now()
 
         def save(tx: Transaction) -> bytes:
-            hold_lease(tx, lease)
-            done = tx.one("read_step", {"thread_id": lease.thread_id, "task_id": task_id, "key": key})
+            writing = Writing(tx, self.bodies, now)
+            writing.hold_lease(lease)
+            done = read_step(tx, self.bodies, lease.thread_id, task_id, key)
             if done is not None:
-                return bytes(done[0])
+                return done
             line = make(BorrowedConnection(tx.connection))
-            write_journal(tx, lease, line, now)
+            writing.write_journal(lease, line)
             return line.body
 
         return self.database.write_alone("transact", save)
@@ -229,28 +250,29 @@ class Store:
         uid = taking.uid or _new_uid(now)
 
         def save(tx: Transaction) -> None:
-            if taking.uid is None:
-                insert_thread(tx, taking, uid, now)
+            writing = Writing(tx, self.bodies, now)
+            writing.hold_thread(taking, uid)
             if taking.supersede is not None:
-                change_run(tx, "supersede_run", taking.supersede, now)
-                check_left(tx, taking)
+                writing.change_run("supersede_run", taking.thread_id, taking.supersede)
+                writing.check_left(taking)
             if taking.forget:
-                forget_step(tx, taking.thread_id, taking.prefix)
-            edit_checkpoint(tx, taking.thread_id, checkpoint, taking.head, now)
-            answer_asked(tx, taking, now)
+                writing.forget_step(taking.thread_id, taking.prefix)
+            check_parent(tx, taking.thread_id, checkpoint, taking.head)
+            writing.edit_checkpoint(taking.thread_id, checkpoint, taking.head)
+            writing.answer_asked(taking)
             for row in taking.inner:
-                edit_checkpoint(tx, taking.thread_id, row, 0, now)
-            log_events(tx, taking.thread_id, None, checkpoint.seq, taking.events, now)
+                writing.edit_checkpoint(taking.thread_id, row, 0)
+            writing.log_events(taking.thread_id, None, checkpoint.seq, taking.events)
 
         self.database.write("edit", save)
         return uid
 
     # ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def load(self, thread_id: str, seq: int | None, logged_at: LoggedAt) -> Stored | None:
+    def load(self, thread_id: str, seq: int | None) -> Stored | None:
         """Read a thread at its head, or at checkpoint `seq`, with what is known of the step that it is in."""
         now = self.clock.now()
-        stored = self.database.read(lambda tx: read_thread(tx, thread_id, seq, logged_at, now))
+        stored = self.database.read(lambda tx: read_thread(tx, self.bodies, thread_id, seq, now))
         if stored is not None and stored.run is not None and self._is_left_behind(stored.run):
             stored = stored._replace(run=stored.run._replace(is_orphan=True))
         return stored
@@ -259,35 +281,29 @@ class Store:
         """Whether a run is leased to this very object, which does not drive it: its end could not be written."""
         return run.worker_id == self._worker.worker_id and run.run_id not in self._driven
 
-    def load_inside(self, thread_id: str, ns: str, seq: int | None, logged_at: LoggedAt) -> tuple[int, Whole, Whole]:
+    def load_inside(self, thread_id: str, ns: str, seq: int | None) -> tuple[int, Found | None, Found | None]:
         """Read a graph inside a task: its newest checkpoint, and the one at `seq`; see `read_inside`."""
-        return self.database.read(lambda tx: read_inside(tx, thread_id, ns, seq, logged_at))
+        return self.database.read(lambda tx: read_inside(tx, self.bodies, thread_id, ns, seq))
 
-    def history(
-        self, thread_id: str, ns: str, logged_at: LoggedAt, *, before: int, most: int
-    ) -> list[tuple[CheckpointRow, Mapping[str, bytes]]]:
-        """Read checkpoints, newest first, each with its large values."""
-        return self.database.read(lambda tx: read_history(tx, thread_id, ns, logged_at, before, most))
+    def history(self, thread_id: str, ns: str, *, before: int, most: int) -> list[Found]:
+        """Read checkpoints, newest first, each with all that its state is made of."""
+        return self.database.read(lambda tx: History(tx, self.bodies, thread_id, ns).page(before, most))
 
     def journal(self, thread_id: str) -> tuple[JournalRow, ...]:
         """Read the journal of the step that a thread stands in."""
-        rows = self.database.read(lambda tx: tx.all("read_journal", {"thread_id": thread_id}))
-        return tuple(JournalRow(*row) for row in rows)
+        return self.database.read(lambda tx: read_journal(tx, self.bodies, thread_id))
 
     def asked(self, thread_id: str) -> tuple[WaitRow, ...]:
         """Read whatever a thread has ever asked."""
-        return self.database.read(lambda tx: read_waits(tx, thread_id, "read_all_waits"))
+        return self.database.read(lambda tx: read_waits(tx, self.bodies, thread_id, "read_all_waits"))
 
     def events(self, thread_id: str, *, after: int = 0, most: int = 1000) -> list[EventRow]:
         """Read the log of a thread, oldest first."""
-        params = {"thread_id": str(thread_id), "after": after, "most": most}
-        rows = self.database.read(lambda tx: tx.all("read_events", params))
-        return [EventRow(kind, body, number, seq, run_id, at) for number, seq, run_id, kind, at, body in rows]
+        return self.database.read(lambda tx: read_events(tx, self.bodies, str(thread_id), after, most))
 
     def open_waits(self, *, most: int = 50) -> list[OpenWaitRow]:
         """List who waits, longest first."""
-        rows = self.database.read(lambda tx: tx.all("list_open_waits", {"most": most}))
-        return [OpenWaitRow(*row) for row in rows]
+        return self.database.read(lambda tx: read_open_waits(tx, self.bodies, most))
 
     def threads(self, *, most: int = 100) -> list[ThreadRow]:
         """List threads, newest first."""
@@ -305,11 +321,12 @@ class Store:
     # ── The rest ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete everything about a thread. A run that is under way on it finds its lease gone and writes nothing."""
+        """Delete everything about a thread but that it was deleted: whoever still holds it writes nothing."""
+        now = self.clock.now()
 
         def delete(tx: Transaction) -> None:
-            for query in _EVERYTHING_OF_A_THREAD:
-                tx.run(query, {"thread_id": str(thread_id)})
+            tx.send("hold_thread", {"thread_id": str(thread_id)})
+            delete_everything(tx, str(thread_id), now)
 
         self.database.write("delete", delete)
 
@@ -318,6 +335,7 @@ class Store:
         if self._stopped.is_set():
             return
         self._stopped.set()
+        self.database.stop_waiting()
         try:
             if self._is_registered and self.blocking:
                 # Without its worker's row, a run that was left in the middle is free for others at once.
@@ -354,24 +372,21 @@ class Store:
                 continue
 
     def _renew(self, tx: Transaction) -> None:
-        tx.run("renew_lease", {"worker_id": self._worker.worker_id, "lease_until": self.clock.now() + LEASE})
+        tx.send("renew_lease", {"worker_id": self._worker.worker_id, "lease_until": self.clock.now() + LEASE})
 
 
-def path_of(url: str) -> str:
-    """Return the path in a store's URL."""
-    if url in (":memory:", "sqlite://", "sqlite:///:memory:"):
-        return ":memory:"
-    url = str(url)
-    if url.startswith("sqlite:///") and url != "sqlite:///":
-        return url.removeprefix("sqlite:///")
-    if url.startswith(("postgresql://", "postgres://")):
-        raise StoreUnavailableError(
-            "PostgreSQL stores come with a later version; this one has 'sqlite:///bide.db' and ':memory:'."
-        )
-    raise StoreUnavailableError(
-        f"{url!r} is no URL of a store. Use 'sqlite:///bide.db' (a file in this folder), "
-        f"'sqlite:////var/lib/bide.db' (an absolute path) or ':memory:'."
-    )
+def _save_rest(writing: Writing, lease: Lease, transition: Transition) -> None:
+    """Save whatever a transition has beside its own checkpoint."""
+    for inner in transition.carried:
+        writing.write_checkpoint(lease, inner)
+    for prefix in transition.over:
+        writing.retire_step(lease.thread_id, prefix)
+    for line in transition.journal:
+        writing.write_journal(lease, line)
+    for wait in transition.waits:
+        writing.open_wait(lease, wait)
+    if transition.status is not RunStatus.RUNNING:
+        writing.end_run(lease, transition.status, transition.error)
 
 
 def _new_uid(now: Instant) -> str:

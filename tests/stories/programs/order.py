@@ -4,7 +4,7 @@
 
 In FOLDER: `bide.db` is the store, with the shop's own table `bookings` in it; `ledger.txt` is the world outside, a
 provider that keeps one line for each idempotency key and never takes one back; `calls.txt` has a line for every call
-that reached it. At the end the program prints the state as JSON.
+that reached it. At the end the program prints the state as JSON. `nursery.py` drives the same order in PostgreSQL.
 
 Siblings take turns (see `Turns`), so that every uninterrupted run passes the same points in the same order, and "the
 third visit of commit:written" is one place and not a matter of luck.
@@ -19,11 +19,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Condition
-from typing import Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypedDict
 
 from bide import END, START, Command, CompiledGraph, Done, NotDone, StateGraph, Store, interrupt, step
 from bide.failpoints import failpoint
 from bide.store.sqlite import SqliteDatabase
+
+if TYPE_CHECKING:
+    from bide.store.database import Database
 
 THREAD = "order-7"
 CONFIG = {"configurable": {"thread_id": THREAD}}
@@ -56,42 +59,82 @@ def _append(path: Path, line: str) -> None:
         os.fsync(file.fileno())
 
 
-class WatchedDatabase(SqliteDatabase):
+class Watched:
     """A database that tells who waits for it that something was written."""
 
-    def __init__(self, path: str) -> None:
-        self.written = Condition()
-        super().__init__(path)
+    database: Database
 
-    def write(self, name: str, work: Callable[[Any], Any]) -> Any:
-        try:
-            return super().write(name, work)
-        finally:
-            with self.written:
-                self.written.notify_all()
+    def __init__(self) -> None:
+        self.written = Condition()
+        plain_write = self.database.write
+
+        def write(name: str, work: Callable[[Any], Any]) -> Any:
+            try:
+                return plain_write(name, work)
+            finally:
+                with self.written:
+                    self.written.notify_all()
+
+        self.database.write = write  # type: ignore[method-assign]
+
+    def finished_tasks(self) -> set[str]:
+        """Name the tasks of the present step that have left their result in the journal, without passing a point."""
+        raise NotImplementedError
+
+
+class Place(Protocol):
+    """Where an order is kept: which folder its ledger is in, and which database its thread."""
+
+    folder: Path
+    insert_booking: str
+    create_bookings: str
+
+    def watched(self) -> Watched: ...
+
+
+class InFile:
+    """Everything in one folder: the store is a file beside the ledger."""
+
+    create_bookings = "CREATE TABLE IF NOT EXISTS bookings (what TEXT NOT NULL)"
+    insert_booking = "INSERT INTO bookings (what) VALUES (?)"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def watched(self) -> Watched:
+        return WatchedFile(str(self.folder / "bide.db"))
+
+
+class WatchedFile(Watched):
+    def __init__(self, path: str) -> None:
+        self.database = SqliteDatabase(path)
+        super().__init__()
+
+    def finished_tasks(self) -> set[str]:
+        rows = self.database.read(lambda tx: tx.all("read_journal", {"thread_id": THREAD}))
+        return {name for _, _, kind, _, name, _, _ in rows if kind == "result"}
 
 
 class Turns:
     """Lets a sibling begin when another one has left its mark in the journal; with `exit`, when it has returned."""
 
-    def __init__(self, database: WatchedDatabase, durability: str) -> None:
-        self.database = database
+    def __init__(self, watched: Watched, durability: str) -> None:
+        self.watched = watched
         self.durability = durability
         self.returned: set[str] = set()
 
     def after(self, *nodes: str) -> None:
-        with self.database.written:
-            if not self.database.written.wait_for(lambda: self._have_ended(nodes), PATIENCE_SECONDS):
+        with self.watched.written:
+            if not self.watched.written.wait_for(lambda: self._have_ended(nodes), PATIENCE_SECONDS):
                 raise TimeoutError(f"{nodes} did not end")
 
     def end(self, node: str) -> None:
-        with self.database.written:
+        with self.watched.written:
             self.returned.add(node)
-            self.database.written.notify_all()
+            self.watched.written.notify_all()
 
     def _have_ended(self, nodes: tuple[str, ...]) -> bool:
-        rows = self.database.read(lambda tx: tx.all("read_journal", {"thread_id": THREAD}))
-        ended = {name for _, _, kind, _, name, _, _ in rows if kind == "result"}
+        ended = self.watched.finished_tasks()
         if self.durability == "exit":
             ended |= self.returned
         return ended.issuperset(nodes)
@@ -105,8 +148,9 @@ class State(TypedDict):
 class Shop:
     """The nodes of the graph, and the three kinds of effect that they have."""
 
-    def __init__(self, folder: Path, turns: Turns) -> None:
-        self.ledger = Ledger(folder)
+    def __init__(self, place: Place, turns: Turns) -> None:
+        self.place = place
+        self.ledger = Ledger(place.folder)
         self.turns = turns
 
     # ── Effects ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -120,15 +164,18 @@ class Shop:
     def send_once(self, what: str) -> str:
         return str(step(self.send, what, key=what, effect="once", verify=self.look(what)))
 
-    @staticmethod
-    def book(connection: Any, what: str) -> str:
-        connection.execute("CREATE TABLE IF NOT EXISTS bookings (what TEXT NOT NULL)")
+    def book(self, connection: Any, what: str) -> str:
+        connection.execute(self.place.create_bookings)
         failpoint(f"effect.book.{what}:before")
-        connection.execute("INSERT INTO bookings (what) VALUES (?)", (what,))
+        connection.execute(self.place.insert_booking, (what,))
         failpoint(f"effect.book.{what}:after")
         return f"{what} booked"
 
     # ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def greet(self, state: State) -> dict[str, Any]:
+        """Do nothing but return: such a step is saved in one statement."""
+        return {"told": [f"{state['order']} is welcome"]}
 
     def reserve(self, state: State) -> dict[str, Any]:
         return {"told": [step(self.send, f"reserve.{state['order']}")]}
@@ -155,17 +202,18 @@ class Shop:
         return {"told": [step(self.send, "invoice"), f"{len(state['told'])} things done"]}
 
 
-def build(folder: Path, database: WatchedDatabase, durability: Any) -> CompiledGraph:
-    shop = Shop(folder, Turns(database, durability))
+def build(place: Place, watched: Watched, durability: Any) -> CompiledGraph:
+    shop = Shop(place, Turns(watched, durability))
     graph = StateGraph(State)
-    for node in (shop.reserve, shop.pack, shop.notify, shop.approve, shop.close):
+    for node in (shop.greet, shop.reserve, shop.pack, shop.notify, shop.approve, shop.close):
         graph.add_node(node)
-    graph.add_edge(START, "reserve")
+    graph.add_edge(START, "greet")
+    graph.add_edge("greet", "reserve")
     for sibling in ("pack", "notify", "approve"):
         graph.add_edge("reserve", sibling)
     graph.add_edge(["pack", "notify", "approve"], "close")
     graph.add_edge("close", END)
-    return graph.compile(checkpointer=Store(database), durability=durability)
+    return graph.compile(checkpointer=Store(watched.database), durability=durability)
 
 
 def take_next_leg(graph: CompiledGraph) -> dict[str, Any] | None:
@@ -182,12 +230,11 @@ def take_next_leg(graph: CompiledGraph) -> dict[str, Any] | None:
     return None
 
 
-def drive(folder: Path, durability: str = "sync") -> dict[str, Any]:
+def drive(place: Place, durability: str = "sync") -> dict[str, Any]:
     """Take leg after leg until the order is done. Every leg opens the store anew: days may lie between two of them."""
     state = None
     while state is None:
-        database = WatchedDatabase(str(folder / "bide.db"))
-        graph = build(folder, database, durability)
+        graph = build(place, place.watched(), durability)
         state = take_next_leg(graph)
         assert graph.store is not None
         graph.store.close()
@@ -195,4 +242,4 @@ def drive(folder: Path, durability: str = "sync") -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(drive(Path(sys.argv[1]), *sys.argv[2:])))
+    print(json.dumps(drive(InFile(Path(sys.argv[1])), *sys.argv[2:])))

@@ -15,9 +15,29 @@ WHERE uid = :uid
 
 -- name: insert_thread
 -- Two callers may make the same thread at once: the second inserts nothing and is told so.
-INSERT INTO threads (thread_id, uid, graph, events, created_at)
-VALUES (:thread_id, :uid, :graph, 0, :now)
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at)
+VALUES (:thread_id, :uid, :owner, :graph, 0, :now)
 ON CONFLICT (thread_id) DO NOTHING
+
+-- name: hold_thread
+-- Whoever changes a thread from outside its run holds this row until the end of the transaction.
+SELECT uid
+FROM threads
+WHERE thread_id = :thread_id
+/* lock: */
+
+-- name: hold_life
+-- The same, if it is still the life of the thread that was read.
+SELECT uid
+FROM threads
+WHERE thread_id = :thread_id
+AND uid = :uid
+/* lock: */
+
+-- name: read_tombstone
+SELECT deleted_at
+FROM tombstones
+WHERE uid = :uid
 
 -- name: insert_worker
 INSERT INTO workers (worker_id, host, pid, started, lease_until)
@@ -58,14 +78,16 @@ ON CONFLICT DO NOTHING
 -- Status and epoch are part of the WHERE: of two callers who read the same run, one changes the row.
 UPDATE runs
 SET status = 'running', epoch = epoch + 1, worker_id = :worker_id, error = NULL, updated_at = :now
-WHERE run_id = :run_id
+WHERE thread_id = :thread_id
+AND run_id = :run_id
 AND epoch = :epoch
 AND status = :status
 
 -- name: supersede_run
 UPDATE runs
 SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, updated_at = :now
-WHERE run_id = :run_id
+WHERE thread_id = :thread_id
+AND run_id = :run_id
 AND epoch = :epoch
 AND status = :status
 
@@ -75,29 +97,54 @@ FROM checkpoints
 WHERE thread_id = :thread_id
 AND ns = :ns
 
+-- name: check_head
+SELECT 1
+WHERE (SELECT coalesce(max(seq), 0) FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns) = :expected
+
 -- ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: write_checkpoint
 -- The whole commit of a plain step. The lease is part of the WHERE: a worker that was paused past its lease must not
 -- overwrite its successor. While it is held nobody else writes to the thread, and the primary key refuses a second
 -- checkpoint in the same place: what was computed from an older head is not written.
-INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, body)
-SELECT :thread_id, :ns, :seq, :parent, :step, :source, :run_id, :epoch, :now, :body
-WHERE EXISTS (SELECT 1 FROM runs WHERE run_id = :run_id AND epoch = :epoch AND status = 'running')
+INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body)
+SELECT :thread_id, :ns, :seq, :parent, :step, :source, :run_id, :epoch, :now, 0, :body
+WHERE EXISTS (
+    SELECT 1
+    FROM runs
+    WHERE thread_id = :thread_id
+    AND run_id = :run_id
+    AND epoch = :epoch
+    AND status = 'running'
+    /* lock: share */
+)
 ON CONFLICT DO NOTHING
+
+-- name: prove_checkpoint
+-- Whether this very checkpoint was written, though its reply was lost.
+SELECT 1
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND seq = :seq
+AND run_id = :run_id
+AND epoch = :epoch
+AND body = :body
 
 -- name: hold_lease
 -- Writes beside a checkpoint are fenced too.
 SELECT 1
 FROM runs
-WHERE run_id = :run_id
+WHERE thread_id = :thread_id
+AND run_id = :run_id
 AND epoch = :epoch
 AND status = 'running'
+/* lock: share */
 
 -- name: edit_checkpoint
 -- An edit from outside holds no lease, so nobody else may: it is refused while a run is under way.
-INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, body)
-SELECT :thread_id, :ns, :seq, :parent, :step, :source, '', 0, :now, :body
+INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body)
+SELECT :thread_id, :ns, :seq, :parent, :step, :source, '', 0, :now, 0, :body
 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = :thread_id AND status = 'running')
 AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND ns = :ns AND seq > :expected)
 ON CONFLICT DO NOTHING
@@ -105,23 +152,56 @@ ON CONFLICT DO NOTHING
 -- name: end_run
 UPDATE runs
 SET status = :status, worker_id = NULL, error = :error, updated_at = :now
-WHERE run_id = :run_id
+WHERE thread_id = :thread_id
+AND run_id = :run_id
 AND epoch = :epoch
 AND status = 'running'
 
 -- name: insert_channel
-INSERT INTO channel_log (thread_id, ns, seq, channel, op, body)
-VALUES (:thread_id, :ns, :seq, :channel, :op, :body)
+INSERT INTO channel_log (thread_id, ns, channel, seq, body)
+VALUES (:thread_id, :ns, :channel, :seq, :body)
+
+-- name: delete_channel
+DELETE FROM channel_log
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND channel = :channel
+AND seq >= :seq
+AND seq <= :until
+
+-- name: touch_blob
+UPDATE blobs
+SET used_at = :now
+WHERE owner = :owner
+AND hash = :hash
+
+-- name: put_blob
+INSERT INTO blobs (owner, hash, size, used_at, body)
+VALUES (:owner, :hash, :size, :now, :body)
+ON CONFLICT (owner, hash) DO UPDATE SET used_at = excluded.used_at
+
+-- name: use_blob
+INSERT INTO blob_uses (thread_id, owner, hash)
+VALUES (:thread_id, :owner, :hash)
+ON CONFLICT DO NOTHING
+
+-- name: read_blob
+SELECT body
+FROM blobs
+WHERE owner = :owner
+AND hash = :hash
 
 -- name: count_events
 UPDATE threads
 SET events = events + :added
 WHERE thread_id = :thread_id
-RETURNING events
 
 -- name: insert_event
+-- Numbered by the count, which was raised before for all that come: the last of them has its number.
 INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)
-VALUES (:thread_id, :number, :seq, :run_id, :kind, :now, :body)
+SELECT :thread_id, events - :behind, :seq, :run_id, :kind, :now, :body
+FROM threads
+WHERE thread_id = :thread_id
 
 -- name: write_journal
 -- An intent becomes done, an error gives way to a newer one; a result or a step that is done is never written over.
@@ -134,7 +214,7 @@ WHERE journal.phase = 'intent' OR journal.kind = 'error'
 
 -- name: read_step
 -- A step that is done, though whoever made it may not have heard so.
-SELECT body
+SELECT name, digest, body
 FROM journal
 WHERE thread_id = :thread_id
 AND task_id = :task_id
@@ -201,27 +281,32 @@ LIMIT :most
 -- ── Reading ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_checkpoint
-SELECT seq, parent, step, source, run_id, created_at, body
+SELECT seq, parent, step, source, run_id, epoch, created_at, body
 FROM checkpoints
 WHERE thread_id = :thread_id
 AND ns = :ns
 AND seq = :seq
+AND pruned <= :pruned
 
 -- name: list_checkpoints
-SELECT seq, parent, step, source, run_id, created_at, body
+SELECT seq, parent, step, source, run_id, epoch, created_at, body
 FROM checkpoints
 WHERE thread_id = :thread_id
 AND ns = :ns
 AND seq < :before
+AND pruned = 0
 ORDER BY seq DESC
 LIMIT :most
 
--- name: read_channels
-SELECT channel, op, body
+-- name: read_channel
+SELECT seq, body
 FROM channel_log
 WHERE thread_id = :thread_id
 AND ns = :ns
-AND seq = :seq
+AND channel = :channel
+AND seq >= :first
+AND seq <= :last
+ORDER BY seq
 
 -- name: read_journal
 SELECT task_id, key, kind, phase, name, digest, body
@@ -255,7 +340,7 @@ LIMIT :most
 -- Every thread, newest first, with its live run, or else its latest.
 SELECT t.thread_id, t.graph, t.created_at, r.status, r.updated_at
 FROM threads t
-LEFT JOIN runs r ON r.run_id = (
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = (
     SELECT run_id
     FROM runs
     WHERE thread_id = t.thread_id
@@ -296,6 +381,35 @@ WHERE thread_id = :thread_id
 
 -- name: delete_events
 DELETE FROM events
+WHERE thread_id = :thread_id
+
+-- name: list_blob_uses
+SELECT owner, hash
+FROM blob_uses
+WHERE thread_id = :thread_id
+
+-- name: hold_blob
+SELECT 1
+FROM blobs
+WHERE owner = :owner
+AND hash = :hash
+/* lock: */
+
+-- name: drop_blob
+-- After it is held: whoever used it meanwhile is seen, and whoever comes now waits and puts it there anew.
+DELETE FROM blobs
+WHERE owner = :owner
+AND hash = :hash
+AND NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.owner = blobs.owner AND u.hash = blobs.hash)
+
+-- name: delete_blob_uses
+DELETE FROM blob_uses
+WHERE thread_id = :thread_id
+
+-- name: bury_thread
+INSERT INTO tombstones (uid, thread_id, deleted_at)
+SELECT uid, thread_id, :now
+FROM threads
 WHERE thread_id = :thread_id
 
 -- ── The long-term store ────────────────────────────────────────────────────────────────────────────────────────────

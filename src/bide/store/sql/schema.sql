@@ -1,5 +1,6 @@
 -- The store of Bide, told in the order of a run's life. One schema for SQLite and PostgreSQL: only types and clauses
--- that both accept. Times are milliseconds since 1970 (UTC). Bodies are bytes of the codec, each a value of its own.
+-- that both accept. Times are milliseconds since 1970 (UTC). Bodies are bytes of the codec, each sealed with the identity
+-- of its row (seal.py), so that damaged or moved ones are noticed; those past 64 KiB lie in BLOBS (bodies.py).
 --
 -- A caller STARTS a run on a THREAD: the thread's row, a run that is `running` and leased to a worker, and the first
 -- CHECKPOINT with the input applied, in one transaction. The worker runs the tasks of a step. A task that finishes
@@ -23,13 +24,22 @@ CREATE TABLE migrations (
 );
 
 -- A durable identity. `uid` is one life of it: deleting a thread and making it again gives another, so that an old
--- question's id can never answer a new one. Its head is its newest checkpoint; `events` counts its log.
+-- question's id can never answer a new one. Its head is its newest checkpoint; `events` counts its log. Whoever takes,
+-- edits, prunes or deletes a thread locks this row first.
 CREATE TABLE threads (
     thread_id   TEXT   PRIMARY KEY,
     uid         TEXT   NOT NULL UNIQUE,
+    owner       TEXT   NOT NULL,
     graph       TEXT   NOT NULL,
     events      BIGINT NOT NULL,
     created_at  BIGINT NOT NULL
+);
+
+-- The lives of threads that were deleted: whoever still holds one is told so, and writes nothing.
+CREATE TABLE tombstones (
+    uid         TEXT   PRIMARY KEY,
+    thread_id   TEXT   NOT NULL,
+    deleted_at  BIGINT NOT NULL
 );
 
 -- A process that drives runs. It is alive while its lease is renewed, or, seen from the same machine, while its
@@ -45,24 +55,25 @@ CREATE TABLE workers (
 -- One request to advance a thread. `epoch` grows by one at every claim: a worker that lost its lease writes nothing,
 -- because every write names the epoch that it was claimed with.
 CREATE TABLE runs (
-    run_id      TEXT   PRIMARY KEY,
     thread_id   TEXT   NOT NULL,
+    run_id      TEXT   NOT NULL,
     status      TEXT   NOT NULL CHECK (status IN ('ready', 'running', 'waiting', 'blocked', 'done', 'failed', 'cancelled')),
     epoch       BIGINT NOT NULL,
     worker_id   TEXT,
     error       TEXT,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, run_id),
     CHECK ((status = 'running') = (worker_id IS NOT NULL))
-);
-CREATE INDEX runs_of_thread ON runs (thread_id, run_id);
+) /* sqlite: WITHOUT ROWID */;
 CREATE INDEX runs_of_worker ON runs (worker_id) WHERE status = 'running';
 CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', 'running', 'waiting', 'blocked');
 
 -- An immutable point after a step. `ns` says of which graph: empty for the thread's own, else the path of the task that
--- a graph inside it runs in; each counts its own. `body` holds the tasks that come next, what they came from, the small values of the
--- state, and for each large one the checkpoint at which it was last written. `parent` makes history a tree: forks share
--- their past.
+-- a graph inside it runs in; each counts its own. `body` is a frame (frames.py): the tasks that come next, what they came
+-- from, the small values of the state, or those changed since its `base`, and for each large one where it is in the
+-- channel log. `parent` makes history a tree: forks share their past. One that is `pruned` is gone for readers, and is
+-- kept because it is the base of another.
 CREATE TABLE checkpoints (
     thread_id   TEXT   NOT NULL,
     ns          TEXT   NOT NULL,
@@ -73,21 +84,39 @@ CREATE TABLE checkpoints (
     run_id      TEXT   NOT NULL,
     epoch       BIGINT NOT NULL,
     created_at  BIGINT NOT NULL,
+    pruned      BIGINT NOT NULL CHECK (pruned IN (0, 1)),
     body        BYTEA  NOT NULL,
     PRIMARY KEY (thread_id, ns, seq)
 ) /* sqlite: WITHOUT ROWID */;
 
--- The value of a state key that is too large for the checkpoint's own row, written only when it changed. `op` says how to
--- read it: `put` is the whole value; `append` and `fold` are for list keys, whose growth is logged and folded.
+-- Values of state keys that are too large for the checkpoint's own row, written only when they changed. A list is logged
+-- as it grows: a row holds the whole, or what changed since the row before (lists.py).
 CREATE TABLE channel_log (
     thread_id   TEXT   NOT NULL,
     ns          TEXT   NOT NULL,
-    seq         BIGINT NOT NULL,
     channel     TEXT   NOT NULL,
-    op          TEXT   NOT NULL CHECK (op IN ('put', 'append', 'fold')),
+    seq         BIGINT NOT NULL,
     body        BYTEA  NOT NULL,
-    PRIMARY KEY (thread_id, ns, seq, channel)
+    PRIMARY KEY (thread_id, ns, channel, seq)
+) /* sqlite: WITHOUT ROWID */;
+
+-- Large bodies, once for all threads of an owner that hold the same bytes, and who uses them. One that nobody uses any
+-- more is collected.
+CREATE TABLE blobs (
+    owner       TEXT   NOT NULL,
+    hash        BYTEA  NOT NULL,
+    size        BIGINT NOT NULL,
+    used_at     BIGINT NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (owner, hash)
 );
+CREATE TABLE blob_uses (
+    thread_id   TEXT   NOT NULL,
+    owner       TEXT   NOT NULL,
+    hash        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, owner, hash)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX users_of_blob ON blob_uses (owner, hash);
 
 -- What a task has done in a step that is not over: `result` once it has finished, `step` for each journaled call inside
 -- it, `error` if it failed last time. Gone when the step commits.
@@ -181,3 +210,59 @@ CREATE TABLE cache (
     PRIMARY KEY (place, key)
 ) /* sqlite: WITHOUT ROWID */;
 CREATE INDEX cache_by_expiry ON cache (expires_at) WHERE expires_at IS NOT NULL;
+
+-- ── For graphs that stay LangGraph's ───────────────────────────────────────────────────────────────────────────────
+-- What bide.interop.langgraph keeps for them: a thread here is LangGraph's, and has nothing to do with one above that
+-- happens to have the same id.
+
+-- A thread and how many checkpoints were ever put into it; whoever writes to it locks this row first. It outlives its
+-- deletion: `horizon` is the newest checkpoint that was deleted with it, so that a run which is late is told so, and
+-- `life` is another one from then on.
+CREATE TABLE saver_threads (
+    thread_id   TEXT   PRIMARY KEY,
+    life        TEXT   NOT NULL,
+    puts        BIGINT NOT NULL,
+    horizon     TEXT,
+    created_at  BIGINT NOT NULL,
+    deleted_at  BIGINT
+);
+
+-- A checkpoint of LangGraph's. `seq` is the number of its put; ids sort by time, and the newest is the thread's head.
+-- `body` is a frame (frames.py): its small values, and where in the log of its channels the large ones are.
+CREATE TABLE saver_checkpoints (
+    thread_id      TEXT   NOT NULL,
+    ns             TEXT   NOT NULL,
+    checkpoint_id  TEXT   NOT NULL,
+    parent_id      TEXT,
+    run_id         TEXT,
+    seq            BIGINT NOT NULL,
+    created_at     BIGINT NOT NULL,
+    metadata       BYTEA  NOT NULL,
+    body           BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, ns, checkpoint_id)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX saver_checkpoints_of_run ON saver_checkpoints (run_id) WHERE run_id IS NOT NULL;
+
+-- The values of channels that are too large for the checkpoint's row, written when they changed; lists as in channel_log.
+CREATE TABLE saver_values (
+    thread_id   TEXT   NOT NULL,
+    ns          TEXT   NOT NULL,
+    channel     TEXT   NOT NULL,
+    seq         BIGINT NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, ns, channel, seq)
+) /* sqlite: WITHOUT ROWID */;
+
+-- What tasks wrote in the step that follows a checkpoint. `idx` counts the writes of a task; errors, interrupts and
+-- answers have fixed places below zero.
+CREATE TABLE saver_writes (
+    thread_id      TEXT   NOT NULL,
+    ns             TEXT   NOT NULL,
+    checkpoint_id  TEXT   NOT NULL,
+    task_id        TEXT   NOT NULL,
+    idx            BIGINT NOT NULL,
+    channel        TEXT   NOT NULL,
+    task_path      TEXT   NOT NULL,
+    body           BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, ns, checkpoint_id, task_id, idx)
+) /* sqlite: WITHOUT ROWID */;

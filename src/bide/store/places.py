@@ -1,0 +1,43 @@
+"""The places of rows: what of a row is sealed together with its body, so that no change of either goes unnoticed."""
+
+from __future__ import annotations
+
+from bide.clock import Instant
+from bide.store.rows import CheckpointRow, JournalRow, Lease, OpenWaitRow, WaitRow
+from bide.store.seal import place_of
+
+
+def checkpoint_place(lease: Lease, row: CheckpointRow, now: Instant) -> str:
+    """Return the place of a checkpoint that is about to be written."""
+    thread_id, run_id, epoch = lease
+    return place_of("checkpoints", thread_id, row.ns, row.seq, row.parent, row.step, row.source, run_id, epoch, now)
+
+
+def journal_place(thread_id: str, line: JournalRow) -> str:
+    """Return the place of a line of the journal."""
+    return place_of("journal", thread_id, line.task_id, line.kind, line.key, line.phase, line.name, line.digest)
+
+
+def question_place(thread_id: str, wait: WaitRow | OpenWaitRow) -> str:
+    """Return the place of a question."""
+    return place_of("waits", thread_id, wait.wait_id, wait.task_id, wait.node, wait.key, wait.kind, "question")
+
+
+def answer_place(thread_id: str, wait_id: str) -> str:
+    """Return the place of an answer."""
+    return place_of("waits", thread_id, wait_id, "answer")
+
+
+def event_place(thread_id: str, kind: str, seq: int, at: Instant) -> str:
+    """Return the place of an event; its number is given by the database, when it is written."""
+    return place_of("events", thread_id, kind, seq, at)
+
+
+def item_place(namespace: bytes, key: bytes) -> str:
+    """Return the place of an item of the long-term store."""
+    return place_of("items", namespace.hex(), key.hex())
+
+
+def cache_place(place: str, key: str) -> str:
+    """Return the place of a result that may be taken again."""
+    return place_of("cache", place, key)

@@ -1,0 +1,371 @@
+-- Looking at what is stored, and carrying it elsewhere: stats, verify, export, import, reseal.
+
+-- ── Page after page, in the order of the primary key: each begins after the last row of the one before ─────────────
+
+-- name: page_threads
+SELECT thread_id, uid, owner, graph, events, created_at
+FROM threads
+WHERE thread_id > :thread_id
+ORDER BY thread_id
+LIMIT :most
+
+-- name: inspect_thread
+SELECT thread_id, uid, owner, graph, events, created_at
+FROM threads
+WHERE thread_id = :thread_id
+
+-- name: page_runs
+SELECT thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at
+FROM runs
+WHERE thread_id = :thread_id
+AND run_id > :run_id
+ORDER BY run_id
+LIMIT :most
+
+-- name: page_checkpoints
+SELECT thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND (ns, seq) > (:ns, :seq)
+ORDER BY ns, seq
+LIMIT :most
+
+-- name: page_channel_log
+SELECT thread_id, ns, channel, seq, body
+FROM channel_log
+WHERE thread_id = :thread_id
+AND (ns, channel, seq) > (:ns, :channel, :seq)
+ORDER BY ns, channel, seq
+LIMIT :most
+
+-- name: page_journal
+SELECT thread_id, task_id, key, kind, phase, name, digest, run_id, epoch, written_at, body
+FROM journal
+WHERE thread_id = :thread_id
+AND (task_id, kind, key) > (:task_id, :kind, :key)
+ORDER BY task_id, kind, key
+LIMIT :most
+
+-- name: page_waits
+SELECT thread_id, wait_id, run_id, task_id, node, key, kind, status, consumed, digest, answered_at, answered_via,
+    deadline, created_at, question, answer
+FROM waits
+WHERE thread_id = :thread_id
+AND wait_id > :wait_id
+ORDER BY wait_id
+LIMIT :most
+
+-- name: page_events
+SELECT thread_id, number, seq, run_id, kind, at, body
+FROM events
+WHERE thread_id = :thread_id
+AND number > :number
+ORDER BY number
+LIMIT :most
+
+-- name: page_blob_uses
+SELECT thread_id, owner, hash
+FROM blob_uses
+WHERE thread_id = :thread_id
+AND (owner, hash) > (:owner, :hash)
+ORDER BY owner, hash
+LIMIT :most
+
+-- name: page_blobs
+SELECT owner, hash, size, used_at, body
+FROM blobs
+WHERE (owner, hash) > (:owner, :hash)
+ORDER BY owner, hash
+LIMIT :most
+
+-- name: page_items
+SELECT namespace, key, ttl, expires_at, created_at, updated_at, body
+FROM items
+WHERE (namespace, key) > (:namespace, :key)
+ORDER BY namespace, key
+LIMIT :most
+
+-- name: page_cache
+SELECT place, key, expires_at, body
+FROM cache
+WHERE (place, key) > (:place, :key)
+ORDER BY place, key
+LIMIT :most
+
+-- name: page_saver_checkpoints
+SELECT thread_id, ns, checkpoint_id, parent_id, run_id, seq, created_at, metadata, body
+FROM saver_checkpoints
+WHERE (thread_id, ns, checkpoint_id) > (:thread_id, :ns, :checkpoint_id)
+ORDER BY thread_id, ns, checkpoint_id
+LIMIT :most
+
+-- name: page_saver_values
+SELECT thread_id, ns, channel, seq, body
+FROM saver_values
+WHERE (thread_id, ns, channel, seq) > (:thread_id, :ns, :channel, :seq)
+ORDER BY thread_id, ns, channel, seq
+LIMIT :most
+
+-- name: page_saver_writes
+SELECT thread_id, ns, checkpoint_id, task_id, idx, channel, task_path, body
+FROM saver_writes
+WHERE (thread_id, ns, checkpoint_id, task_id, idx) > (:thread_id, :ns, :checkpoint_id, :task_id, :idx)
+ORDER BY thread_id, ns, checkpoint_id, task_id, idx
+LIMIT :most
+
+-- ── Rows whose thread is gone ──────────────────────────────────────────────────────────────────────────────────────
+
+-- name: lost_runs
+SELECT DISTINCT thread_id
+FROM runs
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = runs.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_checkpoints
+SELECT DISTINCT thread_id
+FROM checkpoints
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = checkpoints.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_channel_log
+SELECT DISTINCT thread_id
+FROM channel_log
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = channel_log.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_journal
+SELECT DISTINCT thread_id
+FROM journal
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = journal.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_waits
+SELECT DISTINCT thread_id
+FROM waits
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = waits.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_events
+SELECT DISTINCT thread_id
+FROM events
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = events.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_blob_uses
+-- Threads of LangGraph's use blobs, too, under a name of their own.
+SELECT DISTINCT thread_id
+FROM blob_uses
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = blob_uses.thread_id)
+AND substr(thread_id, 1, 10) <> :langgraph
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_saver_rows
+SELECT DISTINCT thread_id
+FROM saver_checkpoints
+WHERE NOT EXISTS (SELECT 1 FROM saver_threads t WHERE t.thread_id = saver_checkpoints.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: risen_threads
+-- A life that was ended, and is lived on.
+SELECT t.thread_id
+FROM threads t
+JOIN tombstones d ON d.uid = t.uid
+ORDER BY t.thread_id
+LIMIT :most
+
+-- ── Blobs and deliveries ───────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: unused_blobs
+SELECT owner, hash
+FROM blobs
+WHERE NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.owner = blobs.owner AND u.hash = blobs.hash)
+ORDER BY owner, hash
+LIMIT :most
+
+-- name: wrong_deliveries
+-- Those whose wait is not there, still open, or was answered by another one as well.
+SELECT d.source, d.external_id, d.wait_id, w.status, w.thread_id,
+    (SELECT count(*) FROM deliveries o WHERE o.wait_id = d.wait_id)
+FROM deliveries d
+LEFT JOIN waits w ON w.wait_id = d.wait_id
+WHERE d.wait_id IS NOT NULL
+AND (
+    w.status IS NULL
+    OR w.status = 'open'
+    OR (SELECT count(*) FROM deliveries o WHERE o.wait_id = d.wait_id) > 1
+)
+ORDER BY d.source, d.external_id
+LIMIT :most
+
+-- ── Counting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: count_threads
+-- By the status of the live run, or else of the latest; one that was only edited has none.
+SELECT coalesce(r.status, 'new'), count(*)
+FROM threads t
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = (
+    SELECT run_id
+    FROM runs
+    WHERE thread_id = t.thread_id
+    ORDER BY CASE WHEN status IN ('ready', 'running', 'waiting', 'blocked') THEN 0 ELSE 1 END, run_id DESC
+    LIMIT 1
+)
+GROUP BY coalesce(r.status, 'new')
+ORDER BY 1
+
+-- name: count_open_waits
+-- Served by waits_by_age.
+SELECT count(*), min(created_at)
+FROM waits
+WHERE status = 'open'
+
+-- name: count_rows
+SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM checkpoints), (SELECT count(*) FROM events),
+    (SELECT count(*) FROM journal), (SELECT count(*) FROM items), (SELECT count(*) FROM cache),
+    (SELECT count(*) FROM deliveries), (SELECT count(*) FROM saver_checkpoints), (SELECT count(*) FROM threads)
+
+-- name: count_blobs
+SELECT count(*), coalesce(sum(size), 0)
+FROM blobs
+
+-- name: list_workers
+SELECT worker_id, host, pid, started, lease_until
+FROM workers
+ORDER BY worker_id
+
+-- ── Sealing anew: only what is still as it was read ────────────────────────────────────────────────────────────────
+
+-- name: reseal_checkpoints_body
+UPDATE checkpoints
+SET body = :new
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND seq = :seq
+AND body = :old
+
+-- name: reseal_channel_log_body
+UPDATE channel_log
+SET body = :new
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND channel = :channel
+AND seq = :seq
+AND body = :old
+
+-- name: reseal_journal_body
+UPDATE journal
+SET body = :new
+WHERE thread_id = :thread_id
+AND task_id = :task_id
+AND kind = :kind
+AND key = :key
+AND body = :old
+
+-- name: reseal_waits_question
+UPDATE waits
+SET question = :new
+WHERE wait_id = :wait_id
+AND question = :old
+
+-- name: reseal_waits_answer
+UPDATE waits
+SET answer = :new
+WHERE wait_id = :wait_id
+AND answer = :old
+
+-- name: reseal_events_body
+UPDATE events
+SET body = :new
+WHERE thread_id = :thread_id
+AND number = :number
+AND body = :old
+
+-- name: reseal_items_body
+UPDATE items
+SET body = :new
+WHERE namespace = :namespace
+AND key = :key
+AND body = :old
+
+-- name: reseal_cache_body
+UPDATE cache
+SET body = :new
+WHERE place = :place
+AND key = :key
+AND body = :old
+
+-- name: reseal_saver_checkpoints_metadata
+UPDATE saver_checkpoints
+SET metadata = :new
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND checkpoint_id = :checkpoint_id
+AND metadata = :old
+
+-- name: reseal_saver_checkpoints_body
+UPDATE saver_checkpoints
+SET body = :new
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND checkpoint_id = :checkpoint_id
+AND body = :old
+
+-- name: reseal_saver_values_body
+UPDATE saver_values
+SET body = :new
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND channel = :channel
+AND seq = :seq
+AND body = :old
+
+-- name: reseal_saver_writes_body
+UPDATE saver_writes
+SET body = :new
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND checkpoint_id = :checkpoint_id
+AND task_id = :task_id
+AND idx = :idx
+AND body = :old
+
+-- ── Bringing a thread in ───────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: import_thread
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at)
+VALUES (:thread_id, :uid, :owner, :graph, :events, :created_at)
+ON CONFLICT DO NOTHING
+
+-- name: import_runs
+INSERT INTO runs (thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at)
+VALUES (:thread_id, :run_id, :status, :epoch, :worker_id, :error, :created_at, :updated_at)
+
+-- name: import_checkpoints
+INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body)
+VALUES (:thread_id, :ns, :seq, :parent, :step, :source, :run_id, :epoch, :created_at, :pruned, :body)
+
+-- name: import_channel_log
+INSERT INTO channel_log (thread_id, ns, channel, seq, body)
+VALUES (:thread_id, :ns, :channel, :seq, :body)
+
+-- name: import_journal
+INSERT INTO journal (thread_id, task_id, key, kind, phase, name, digest, run_id, epoch, written_at, body)
+VALUES (:thread_id, :task_id, :key, :kind, :phase, :name, :digest, :run_id, :epoch, :written_at, :body)
+
+-- name: import_waits
+INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, answer,
+    answered_at, answered_via, deadline, created_at)
+VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, :status, :consumed, :digest, :question, :answer,
+    :answered_at, :answered_via, :deadline, :created_at)
+
+-- name: import_events
+INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)
+VALUES (:thread_id, :number, :seq, :run_id, :kind, :at, :body)

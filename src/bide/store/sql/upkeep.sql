@@ -1,0 +1,237 @@
+-- What retention asks and does: which threads and checkpoints may go, what they hold, and what has expired beside them.
+
+-- ── Which threads ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: list_long_threads
+-- Threads that may have checkpoints to let go, page after page. One that was left half done is marked by one of them
+-- that is pruned and still there.
+SELECT t.thread_id
+FROM threads t
+WHERE t.owner = :owner
+AND t.thread_id > :after
+AND (
+    (
+        (SELECT count(*) FROM checkpoints c WHERE c.thread_id = t.thread_id) > :keep_last
+        AND EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.created_at < :before)
+    )
+    OR EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.pruned = 1)
+)
+ORDER BY t.thread_id
+LIMIT :most
+
+-- name: list_resting_threads
+-- Threads in which nothing has happened since, page after page: no run is live, no question open.
+SELECT t.thread_id, t.uid
+FROM threads t
+WHERE t.owner = :owner
+AND t.thread_id > :after
+AND t.created_at <= :since
+AND NOT EXISTS (
+    SELECT 1
+    FROM runs r
+    WHERE r.thread_id = t.thread_id
+    AND (r.status IN ('ready', 'running', 'waiting', 'blocked') OR r.updated_at > :since)
+)
+AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread_id = t.thread_id AND e.at > :since)
+AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.thread_id = t.thread_id AND w.status = 'open')
+ORDER BY t.thread_id
+LIMIT :most
+
+-- name: check_at_rest
+-- The same of one thread, once it is held.
+SELECT 1
+FROM threads t
+WHERE t.thread_id = :thread_id
+AND t.owner = :owner
+AND t.created_at <= :since
+AND NOT EXISTS (
+    SELECT 1
+    FROM runs r
+    WHERE r.thread_id = t.thread_id
+    AND (r.status IN ('ready', 'running', 'waiting', 'blocked') OR r.updated_at > :since)
+)
+AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread_id = t.thread_id AND e.at > :since)
+AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.thread_id = t.thread_id AND w.status = 'open')
+
+-- name: claim_life
+-- A thread, unless somebody else holds it right now: of several who tidy up, each takes another one.
+SELECT uid
+FROM threads
+WHERE thread_id = :thread_id
+AND uid = :uid
+/* lock: skip locked */
+
+-- ── What a thread holds ────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: list_points
+SELECT ns, seq, parent, source, run_id, created_at, pruned, length(body)
+FROM checkpoints
+WHERE thread_id = :thread_id
+ORDER BY ns, seq
+
+-- name: list_logged
+SELECT ns, channel, seq, length(body)
+FROM channel_log
+WHERE thread_id = :thread_id
+ORDER BY ns, channel, seq
+
+-- name: list_waits
+SELECT wait_id, task_id, run_id, CASE WHEN consumed = 1 AND status <> 'open' THEN 1 ELSE 0 END
+FROM waits
+WHERE thread_id = :thread_id
+
+-- name: list_runs_in_journal
+SELECT DISTINCT run_id
+FROM journal
+WHERE thread_id = :thread_id
+
+-- name: list_run_ids
+SELECT run_id, status
+FROM runs
+WHERE thread_id = :thread_id
+ORDER BY run_id
+
+-- name: find_events_kept
+-- The first event of all, and the first that stays: of the newest run, or from the oldest checkpoint that is kept on.
+SELECT min(number), min(CASE WHEN seq >= :seq OR run_id = :run_id THEN number END)
+FROM events
+WHERE thread_id = :thread_id
+
+-- name: find_branch
+-- Whether a branch was begun at an older checkpoint since a graph was looked at.
+SELECT 1
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND seq > :head
+AND parent < :head
+LIMIT 1
+
+-- name: check_parent
+-- Whether the checkpoint that a branch begins at is still there for readers.
+SELECT 1
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND seq = :parent
+AND pruned = 0
+
+-- ── Letting go ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: hide_checkpoint
+UPDATE checkpoints
+SET pruned = 1
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND seq = :seq
+AND pruned = 0
+
+-- name: drop_checkpoints
+DELETE FROM checkpoints
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND seq >= :first
+AND seq <= :last
+
+-- name: drop_logged
+DELETE FROM channel_log
+WHERE thread_id = :thread_id
+AND ns = :ns
+AND channel = :channel
+AND seq >= :first
+AND seq <= :last
+
+-- name: drop_wait
+DELETE FROM waits
+WHERE wait_id = :wait_id
+AND thread_id = :thread_id
+AND consumed = 1
+AND status <> 'open'
+
+-- name: drop_run
+DELETE FROM runs
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND status IN ('done', 'failed', 'cancelled')
+
+-- name: drop_events
+DELETE FROM events
+WHERE thread_id = :thread_id
+AND number < :number
+
+-- ── Blobs that a thread no longer uses ─────────────────────────────────────────────────────────────────────────────
+-- Bodies that lie elsewhere are short, and begin with their kind.
+
+-- name: references_checkpoints
+SELECT thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND length(body) <= :longest
+AND substr(body, 1, 1) = :kind
+
+-- name: references_channel_log
+SELECT thread_id, ns, channel, seq, body
+FROM channel_log
+WHERE thread_id = :thread_id
+AND length(body) <= :longest
+AND substr(body, 1, 1) = :kind
+
+-- name: references_journal
+SELECT thread_id, task_id, key, kind, phase, name, digest, run_id, epoch, written_at, body
+FROM journal
+WHERE thread_id = :thread_id
+AND length(body) <= :longest
+AND substr(body, 1, 1) = :kind
+
+-- name: references_waits
+SELECT thread_id, wait_id, run_id, task_id, node, key, kind, status, consumed, digest, answered_at, answered_via,
+    deadline, created_at, question, answer
+FROM waits
+WHERE thread_id = :thread_id
+AND (
+    (length(question) <= :longest AND substr(question, 1, 1) = :kind)
+    OR (length(answer) <= :longest AND substr(answer, 1, 1) = :kind)
+)
+
+-- name: references_events
+SELECT thread_id, number, seq, run_id, kind, at, body
+FROM events
+WHERE thread_id = :thread_id
+AND length(body) <= :longest
+AND substr(body, 1, 1) = :kind
+
+-- name: measure_blob
+SELECT size
+FROM blobs
+WHERE owner = :owner
+AND hash = :hash
+
+-- name: drop_blob_use
+DELETE FROM blob_uses
+WHERE thread_id = :thread_id
+AND owner = :owner
+AND hash = :hash
+
+-- ── What has expired ───────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: drop_tombstones
+DELETE FROM tombstones
+WHERE uid IN (
+    SELECT uid
+    FROM tombstones
+    WHERE deleted_at <= :until
+    ORDER BY deleted_at
+    LIMIT :most
+    /* lock: skip locked */
+)
+
+-- name: drop_expired_cache
+DELETE FROM cache
+WHERE (place, key) IN (
+    SELECT place, key
+    FROM cache
+    WHERE expires_at <= :now
+    ORDER BY expires_at
+    LIMIT :most
+    /* lock: skip locked */
+)

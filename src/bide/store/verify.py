@@ -1,0 +1,114 @@
+"""`store.verify()`: looks whether what is stored is whole and makes sense, thread by thread, each in one snapshot.
+
+It reads and tells; it changes nothing, and what it finds never makes it fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from bide.clock import Instant
+from bide.errors import StoreFormatError
+from bide.store.bodies import Bodies
+from bide.store.database import Transaction
+from bide.store.findings import Findings, Verification
+from bide.store.stored_rows import BLOB_USES, PAGE, Values
+from bide.store.verify_beside import check_beside, check_lost
+from bide.store.verify_course import check_events, check_journal, check_waits, read_runs
+from bide.store.verify_history import check_history
+from bide.store.verify_rows import RESTORE, Reference, RowReader
+
+if TYPE_CHECKING:
+    from bide.store.store import Store
+
+Progress = Callable[[int, str], None]
+"""Called after each thread: how many were looked at so far, and which was the last."""
+
+
+def verify(
+    store: Store, thread_id: str | None = None, *, deep: bool = True, most: int = 1000, progress: Progress | None = None
+) -> Verification:
+    """Look at one thread, or at everything."""
+    found = Findings(most)
+    names = [thread_id] if thread_id is not None else _thread_ids(store, found)
+    for number, name in enumerate(names, 1):
+        _look(store, found, name, lambda tx, part, name=name: _check_thread(tx, store, part, name, deep=deep))  # type: ignore[misc]
+        if progress is not None:
+            progress(number, name)
+    if thread_id is None:
+        check_beside(store, lambda work: _look(store, found, None, work), deep=deep)
+    return found.result()
+
+
+def check_one(tx: Transaction, bodies: Bodies, now: Instant, thread_id: str, *, most: int = 20) -> Verification:
+    """Look at one thread, with what a transaction that is under way has written of it."""
+    found = Findings(most)
+    row = tx.one("inspect_thread", {"thread_id": thread_id})
+    if row is not None:
+        _check_living(RowReader(tx, bodies, found, thread_id), row[4], now, deep=True)
+    return found.result()
+
+
+def _thread_ids(store: Store, found: Findings) -> Iterator[str]:
+    """Name every thread, a page at a time: no snapshot is held while they are looked at."""
+    after = ""
+    while True:
+        page: list[str] = []
+
+        def read(tx: Transaction, _: Findings, after: str = after, page: list[str] = page) -> None:
+            page[:] = [row[0] for row in tx.all("page_threads", {"thread_id": after, "most": PAGE})]
+
+        _look(store, found, None, read)
+        yield from (name for name in page if isinstance(name, str))
+        if len(page) < PAGE:
+            return
+        after = page[-1]
+
+
+def _look(store: Store, found: Findings, thread_id: str | None, work: Callable[[Transaction, Findings], None]) -> None:
+    """Read one snapshot. It may be read again when a connection breaks, so each time has findings of its own."""
+
+    def once(tx: Transaction) -> Findings:
+        part = Findings(found.most)
+        work(tx, part)
+        return part
+
+    try:
+        found.add(store.database.read(once))
+    except StoreFormatError as problem:
+        found.tell("I12", thread_id, str(problem), "")
+
+
+def _check_thread(tx: Transaction, store: Store, found: Findings, thread_id: str, *, deep: bool) -> None:
+    row = tx.one("inspect_thread", {"thread_id": thread_id})
+    if row is None:
+        check_lost(tx, found, thread_id)
+        return
+    found.checked["threads"] += 1
+    reader = RowReader(tx, store.bodies, found, thread_id)
+    if [type(value) for value in row] != [str, str, str, str, int, int]:
+        reader.tell("I12", f"The thread's own row is damaged: {row!r:.200}.", RESTORE)
+        return
+    _check_living(reader, row[4], store.clock.now(), deep=deep)
+
+
+def _check_living(reader: RowReader, events: int, now: Instant, *, deep: bool) -> None:
+    runs: dict[str, Values] = read_runs(reader, now)
+    history = check_history(reader, runs, deep=deep)
+    check_journal(reader, runs, history, deep=deep)
+    asked = check_waits(reader, runs, history, deep=deep)
+    check_events(reader, runs, history, asked, count=events, deep=deep)
+    if deep and reader.is_whole:
+        _check_uses(reader)
+
+
+def _check_uses(reader: RowReader) -> None:
+    """Look whether every blob that the bodies speak of is noted as used by the thread.
+
+    One that is noted, and that nothing speaks of any more, is no fault: such notes go when the thread is pruned.
+    """
+    known: set[Reference] = {(row["owner"], row["hash"]) for row in reader.sound(BLOB_USES)}
+    for _, hash_ in sorted(reader.references - known):
+        what = f"Blob {hash_.hex()[:12]}… is used, and nobody has noted that: it may be collected."
+        reader.tell("I9", what, "Export the thread and import it again; that notes it.")
