@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypedDict
 
-from case import Settings, timing, took
+from case import Settings, metric, timing, took
 
 STATE_BYTES = 100
 """How long the text in the state is: what is stored beside it is the price of a pause."""
@@ -61,4 +61,12 @@ def measure_pairs(asked: Settings, pair: Callable[[int], None]) -> dict[str, Any
     return {
         **timing("pair", "µs", [took(one_by_one)], per=alone),
         **timing("pair_in_flight", "µs", [took(all_at_once)], per=together),
+    }
+
+
+def price_of_a_pause(asked: Settings, threads: int, empty: int, memory: float) -> dict[str, Any]:
+    """Return what one of so many paused threads takes, beside its state, on a disk that held `empty`, and in memory."""
+    return {
+        "paused_bytes": metric("B", [(asked.bytes_on_disk() - empty) / threads - STATE_BYTES]),
+        "paused_memory": metric("B", [memory]),
     }

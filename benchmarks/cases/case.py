@@ -11,8 +11,11 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from time import perf_counter, process_time
 from typing import Any
+
+import databases
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,9 @@ class Settings:
     """How a case was asked to run."""
 
     store: str
-    """`none`, `memory` or `sqlite`."""
+    """`none`, `memory`, `sqlite` or `postgres`."""
+    url: str
+    """An empty database of its own on a PostgreSQL that waits for its disk (fsync, synchronous_commit)."""
     folder: Path
     """An empty folder on a real disk: on a RAM disk, an fsync would cost nothing."""
     quick: bool
@@ -42,14 +47,24 @@ class Settings:
         return self.folder / "case.db"
 
     def bytes_on_disk(self) -> int:
-        """Return the size of the database with everything that lies beside it."""
+        """Return the size of the database, with its indexes and everything that lies beside it."""
+        if self.store == "postgres":
+            return databases.bytes_in_postgres(self.url)
         return sum(file.stat().st_size for file in self.folder.iterdir())
+
+    def bytes_when_empty(self) -> int:
+        """Return what the tables take before anything is in them, which no row will ever use.
+
+        PostgreSQL gives each index a page for itself. SQLite's first pages are filled with rows later: they count.
+        """
+        return databases.bytes_in_postgres(self.url) if self.store == "postgres" else 0
 
 
 def settings() -> Settings:
     """Read the command line."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--store", choices=["none", "memory", "sqlite"], default="none")
+    parser.add_argument("--store", choices=["none", "memory", "sqlite", "postgres"], default="none")
+    parser.add_argument("--url", default="")
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row-bytes", type=int, default=1024)
@@ -65,12 +80,25 @@ class Took:
     wall: float
     cpu: float
 
+    def __sub__(self, earlier: Took) -> Took:
+        return Took(self.wall - earlier.wall, self.cpu - earlier.cpu)
+
+
+def clocks() -> Took:
+    """Read both clocks; the difference of two readings is what went by between them."""
+    return Took(wall=perf_counter(), cpu=process_time())
+
 
 def took(call: Callable[[], Any]) -> Took:
     """Call once and return how long it took."""
-    cpu, wall = process_time(), perf_counter()
+    before = clocks()
     call()
-    return Took(wall=perf_counter() - wall, cpu=process_time() - cpu)
+    return clocks() - before
+
+
+def most_memory() -> int:
+    """Return the most memory that this process has ever had, in bytes."""
+    return 1024 * getrusage(RUSAGE_SELF).ru_maxrss
 
 
 def timing(name: str, unit: str, samples: Iterable[Took], *, per: int = 1) -> dict[str, Any]:

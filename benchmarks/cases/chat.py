@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from case import Settings, metric, took
+from case import Settings, metric, timing, took
 
 WORDS = "The parcel left the warehouse on Tuesday and is expected at your door before the weekend. "
 EDGE = 50
@@ -29,14 +29,21 @@ def graph_of(builder: Any, state: Any, start: str, end: str) -> Any:
     return graph
 
 
-def hold(asked: Settings, say: Callable[[dict[str, Any]], Any]) -> tuple[dict[str, Any], int]:
-    """Hold a conversation; return how much slower its end is than its beginning, and how many bytes were said."""
+def hold(asked: Settings, say: Callable[[dict[str, Any]], list[Any]]) -> tuple[dict[str, Any], int]:
+    """Hold a conversation. `say` takes a message and returns all so far; return the metrics, and the bytes said."""
     turns, edge = asked.amount(500, 4), asked.amount(EDGE, 1)
-    turn_times: list[float] = []
     messages: list[Any] = []
-    for turn in range(turns):
-        given = {"messages": [{"role": "user", "content": line(turn, "user")}]}
-        turn_times.append(took(lambda given=given: messages.append(say(given)["messages"])).wall)
-    assert len(messages[-1]) == 2 * turns
-    said = sum(len(message.content.encode()) for message in messages[-1])
-    return metric("×", [sum(turn_times[-edge:]) / sum(turn_times[:edge])]), said
+
+    def take(turn: int) -> None:
+        messages[:] = say({"role": "user", "content": line(turn, "user")})
+
+    samples = [took(lambda turn=turn: take(turn)) for turn in range(turns)]
+    assert len(messages) == 2 * turns
+    said = sum(len(message.content.encode()) for message in messages)
+    slowdown = sum(sample.wall for sample in samples[-edge:]) / sum(sample.wall for sample in samples[:edge])
+    return {"slowdown": metric("×", [slowdown]), **timing("last_turns", "ms", samples[-edge:])}, said
+
+
+def growth(asked: Settings, said: int, empty: int) -> dict[str, Any]:
+    """Return the bytes on disk for a byte said, now that the conversation is over; `empty` was there before it."""
+    return metric("×", [(asked.bytes_on_disk() - empty) / said])

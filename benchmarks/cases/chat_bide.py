@@ -1,19 +1,22 @@
-"""Five hundred turns on Bide, on a SQLite file: bytes on disk for a byte said, and the last turns beside the first."""
+"""Five hundred turns on Bide: bytes on disk for a byte said, and the last turns beside the first."""
 
 from __future__ import annotations
 
-from case import metric, report, settings
-from chat import graph_of, hold
+from bide_store import open_store
+from case import report, settings
+from chat import graph_of, growth, hold
 
-from bide import END, START, MessagesState, StateGraph, Store
+from bide import END, START, MessagesState, StateGraph
 
 
 def main() -> None:
     asked = settings()
-    with Store.open(f"sqlite:///{asked.database}") as store:
+    with open_store(asked) as store:
+        empty = asked.bytes_when_empty()
         graph = graph_of(StateGraph, MessagesState, START, END).compile(checkpointer=store)
-        slowdown, said = hold(asked, lambda given: graph.invoke(given, {"configurable": {"thread_id": "chat"}}))
-    report(slowdown=slowdown, growth=metric("×", [asked.bytes_on_disk() / said]))
+        config = {"configurable": {"thread_id": "chat"}}
+        metrics, said = hold(asked, lambda text: graph.invoke({"messages": [text]}, config)["messages"])
+    report(**metrics, growth=growth(asked, said, empty))
 
 
 if __name__ == "__main__":

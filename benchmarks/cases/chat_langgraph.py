@@ -1,26 +1,23 @@
-"""Five hundred turns on LangGraph, on a SQLite file."""
+"""Five hundred turns on LangGraph, on a SQLite file or on PostgreSQL."""
 
 from __future__ import annotations
 
-import sqlite3
-
-from case import metric, report, settings
-from chat import graph_of, hold
-from langgraph.checkpoint.sqlite import SqliteSaver
+from case import report, settings
+from chat import graph_of, growth, hold
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph_saver import open_saver
 
 
 def main() -> None:
     asked = settings()
-    connection = sqlite3.connect(asked.database, check_same_thread=False)
-    saver = SqliteSaver(connection)
-    saver.setup()
-    connection.execute("PRAGMA synchronous = FULL")
-    graph = graph_of(StateGraph, MessagesState, START, END).compile(checkpointer=saver)
-    config = {"configurable": {"thread_id": "chat"}}
-    slowdown, said = hold(asked, lambda given: graph.invoke(given, config, durability="sync"))
-    connection.close()
-    report(slowdown=slowdown, growth=metric("×", [asked.bytes_on_disk() / said]))
+    with open_saver(asked) as saver:
+        empty = asked.bytes_when_empty()
+        graph = graph_of(StateGraph, MessagesState, START, END).compile(checkpointer=saver)
+        config = {"configurable": {"thread_id": "chat"}}
+        metrics, said = hold(
+            asked, lambda text: graph.invoke({"messages": [text]}, config, durability="sync")["messages"]
+        )
+    report(**metrics, growth=growth(asked, said, empty))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Many tasks in one step on Bide, in memory or on a SQLite file; finished tasks are saved as they come."""
+"""Many tasks in one step on Bide, in memory, on SQLite or on PostgreSQL; finished tasks are saved as they come."""
 
 from __future__ import annotations
 
+from bide_store import open_store
 from case import report, settings, timing, took
 from fan import REPEATS, graph_of
 
-from bide import END, START, MemorySaver, Send, StateGraph, Store
+from bide import END, START, Send, StateGraph
 
 
 def main() -> None:
     asked = settings()
-    with MemorySaver() if asked.store == "memory" else Store.open(f"sqlite:///{asked.database}") as store:
+    with open_store(asked) as store:
         graph = graph_of(StateGraph, START, END, Send, asked.width).compile(checkpointer=store)
 
         def run(number: int) -> None:

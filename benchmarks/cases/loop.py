@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from time import perf_counter, process_time
 from typing import Any, TypedDict
 
-from case import Settings, Took, timing
+from case import Settings, Took, clocks, timing
 
 ROUNDS = 100
 """Times three nodes: 300 steps in one call."""
@@ -28,21 +27,19 @@ class Stopwatch:
     """Looks at the clock whenever another lap is run; what a call costs once is in none of them."""
 
     def __init__(self) -> None:
-        self._marks: list[tuple[float, float]] = []
+        self._marks: list[Took] = []
         self._laps: list[Took] = []
 
     def passed(self, rounds: int) -> None:
         """Note that so many rounds are done; called by the first node of the ring."""
         if rounds % LAP == 0:
-            self._marks.append((perf_counter(), process_time()))
+            self._marks.append(clocks())
 
     def time(self, run: Callable[[], Any]) -> None:
         """Run the loop once and keep its laps."""
         self._marks.clear()
         run()
-        self._laps += [
-            Took(wall=after[0] - before[0], cpu=after[1] - before[1]) for before, after in pairwise(self._marks)
-        ]
+        self._laps += [after - before for before, after in pairwise(self._marks)]
 
     def metrics(self) -> dict[str, Any]:
         """Return how long a step took."""

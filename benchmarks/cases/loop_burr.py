@@ -1,4 +1,4 @@
-"""The loop on Burr: InMemoryPersister (a list of states, nothing is encoded) or SQLitePersister (WAL, FULL).
+"""The loop on Burr: InMemoryPersister (a list of states, nothing is encoded), SQLitePersister or PostgreSQLPersister.
 
 Building an application is not measured, only running it.
 """
@@ -39,10 +39,22 @@ def end(state: State) -> State:
 def open_persister(asked: Settings) -> Any:
     if asked.store == "memory":
         return InMemoryPersister()
+    if asked.store == "postgres":
+        return on_postgres(asked.url)
     connection = sqlite3.connect(asked.database)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     persister = SQLitePersister(str(asked.database), connection=connection)
+    persister.initialize()
+    return persister
+
+
+def on_postgres(url: str) -> Any:
+    """Its driver is another one than everybody else's, and only this case needs it."""
+    import psycopg2
+    from burr.integrations.persisters.b_psycopg2 import PostgreSQLPersister
+
+    persister = PostgreSQLPersister(psycopg2.connect(url))
     persister.initialize()
     return persister
 
@@ -56,7 +68,7 @@ def build(persister: Any, number: int, rounds: int) -> Application:
         )
         .with_state(n=0, limit=rounds, text="", over=False)
         .with_entrypoint("count")
-        .with_identifiers(app_id=f"loop-{number}")
+        .with_identifiers(app_id=f"loop-{number}", partition_key="bench")
         .with_state_persister(persister)
         .build()
     )

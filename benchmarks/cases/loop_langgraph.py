@@ -1,43 +1,29 @@
-"""The loop on LangGraph: without a checkpointer, with InMemorySaver, or with SqliteSaver and synchronous=FULL."""
+"""The loop on LangGraph: without a checkpointer, or with one that is asked to be durable before the next step."""
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from contextlib import nullcontext
 
-from case import Settings, report, settings
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
+from case import report, settings
 from langgraph.graph import END, START, StateGraph
+from langgraph_saver import open_saver
 from loop import REPEATS, STOPWATCH, graph_of, rounds_of
-
-
-def open_saver(asked: Settings) -> Any:
-    if asked.store == "none":
-        return None
-    if asked.store == "memory":
-        return InMemorySaver()
-    connection = sqlite3.connect(asked.database, check_same_thread=False)
-    saver = SqliteSaver(connection)
-    saver.setup()
-    connection.execute("PRAGMA synchronous = FULL")
-    return saver
 
 
 def main() -> None:
     asked = settings()
     rounds = rounds_of(asked)
-    saver = open_saver(asked)
-    graph = graph_of(StateGraph, START, END).compile(checkpointer=saver)
-    options = {} if saver is None else {"durability": "sync"}
+    with nullcontext() if asked.store == "none" else open_saver(asked) as saver:
+        graph = graph_of(StateGraph, START, END).compile(checkpointer=saver)
+        options = {} if saver is None else {"durability": "sync"}
 
-    def run(number: int) -> None:
-        config = {"configurable": {"thread_id": f"loop-{number}"}, "recursion_limit": 10 * rounds}
-        done = graph.invoke({"n": 0, "limit": rounds, "text": ""}, config, **options)
-        assert done["n"] == rounds, done
+        def run(number: int) -> None:
+            config = {"configurable": {"thread_id": f"loop-{number}"}, "recursion_limit": 10 * rounds}
+            done = graph.invoke({"n": 0, "limit": rounds, "text": ""}, config, **options)
+            assert done["n"] == rounds, done
 
-    for number in range(asked.amount(REPEATS, 1)):
-        STOPWATCH.time(lambda number=number: run(number))
+        for number in range(asked.amount(REPEATS, 1)):
+            STOPWATCH.time(lambda number=number: run(number))
     report(**STOPWATCH.metrics())
 
 

@@ -1,17 +1,18 @@
-"""A loop over a subgraph on Bide, in memory or on a SQLite file."""
+"""A loop over a subgraph on Bide, in memory, on a SQLite file or on PostgreSQL."""
 
 from __future__ import annotations
 
+from bide_store import open_store
 from case import report, settings, timing, took
 from nest import REPEATS, VISITS, graph_of
 
-from bide import END, START, MemorySaver, StateGraph, Store
+from bide import END, START, StateGraph
 
 
 def main() -> None:
     asked = settings()
     visits = asked.amount(VISITS, 5)
-    with MemorySaver() if asked.store == "memory" else Store.open(f"sqlite:///{asked.database}") as store:
+    with open_store(asked) as store:
         graph = graph_of(StateGraph, START, END).compile(checkpointer=store)
 
         def run(number: int) -> None:

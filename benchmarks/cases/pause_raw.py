@@ -7,13 +7,16 @@ also reads the thread twice and updates rows on the way; that is part of what is
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from approval import config_of, graph_of, new_order
-from case import report, settings, timing, took
+from bide_store import open_store, rows_of
+from case import Settings, report, settings, timing, took
+from databases import Row, postgres
 
-from bide import END, START, Command, StateGraph, Store, interrupt
+from bide import END, START, Command, StateGraph, interrupt
 
 COMMITS = 5
 """Start, pause, answer, the step that asked, the last step."""
@@ -21,46 +24,64 @@ OWN_NAMES = {"thread_id", "uid", "run_id", "wait_id"}
 """Columns that hold something that only one thread has."""
 
 
-def inserts_of_a_pair(path: Path) -> list[tuple[str, list[str], list[Any]]]:
-    """Make one pair; return the statement, the columns and the values that write each of its rows again."""
+Insert = tuple[str, Sequence[Any]]
+"""A statement and its values."""
+
+
+def rows_of_a_pair(asked: Settings) -> list[Row]:
+    """Make one pair; return the rows that it leaves behind."""
     graph = graph_of(StateGraph, START, END, interrupt)
-    with Store.open(f"sqlite:///{path}") as store:
+    with open_store(asked) as store:
         graph.compile(checkpointer=store).invoke(new_order(), config_of(0))
         graph.compile(checkpointer=store).invoke(Command(resume=True), config_of(0))
-    connection = sqlite3.connect(path)
-    found = []
-    for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        cursor = connection.execute(f"SELECT * FROM {table}")  # noqa: S608
-        columns = [column[0] for column in cursor.description]
-        statement = f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
-        found += [(statement, columns, list(row)) for row in cursor if "thread_id" in columns]
+    return rows_of(asked, config_of(0)["configurable"]["thread_id"])
+
+
+def insert_of(row: Row, number: int, mark: str) -> Insert:
+    """Return what writes a row again, for another thread."""
+    pairs = zip(row.columns, row.values, strict=True)
+    values = [f"{value}-{number}" if name in OWN_NAMES and value is not None else value for name, value in pairs]
+    return f"INSERT INTO {row.table} VALUES ({', '.join([mark] * len(values))})", values  # noqa: S608
+
+
+@contextmanager
+def committing(asked: Settings) -> Iterator[Callable[[Sequence[Insert]], None]]:
+    """Give what writes some rows in one transaction."""
+    if asked.store == "postgres":
+        with postgres(asked.url) as server:
+
+            def save(inserts: Sequence[Insert]) -> None:
+                with server.transaction():
+                    for text, values in inserts:
+                        server.execute(text, values)
+
+            yield save
+        return
+    connection = sqlite3.connect(asked.database, isolation_level=None)
+    connection.execute("PRAGMA synchronous = FULL")
+
+    def commit(inserts: Sequence[Insert]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        for text, values in inserts:
+            connection.execute(text, values)
+        connection.execute("COMMIT")
+
+    yield commit
     connection.close()
-    return found
-
-
-def renamed(columns: list[str], values: list[Any], number: int) -> list[Any]:
-    """Give a row to another thread."""
-    pairs = zip(columns, values, strict=True)
-    return [f"{value}-{number}" if name in OWN_NAMES and value is not None else value for name, value in pairs]
 
 
 def main() -> None:
     asked = settings()
-    rows, pairs = inserts_of_a_pair(asked.database), asked.amount(60, 2)
-    work = [[(text, renamed(columns, values, pair)) for text, columns, values in rows] for pair in range(pairs)]
-    connection = sqlite3.connect(asked.database, isolation_level=None)
-    connection.execute("PRAGMA synchronous = FULL")
+    rows, pairs, mark = rows_of_a_pair(asked), asked.amount(60, 2), "%s" if asked.store == "postgres" else "?"
+    work = [[insert_of(row, pair, mark) for row in rows] for pair in range(pairs)]
+    with committing(asked) as commit:
 
-    def run() -> None:
-        for inserts in work:
-            for commit in range(COMMITS):
-                connection.execute("BEGIN IMMEDIATE")
-                for text, values in inserts[commit::COMMITS]:
-                    connection.execute(text, values)
-                connection.execute("COMMIT")
+        def run() -> None:
+            for inserts in work:
+                for number in range(COMMITS):
+                    commit(inserts[number::COMMITS])
 
-    sample = took(run)
-    connection.close()
+        sample = took(run)
     report(**timing("pair", "µs", [sample], per=pairs))
 
 

@@ -3,69 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Subject:
-    """Something that is measured: a script of `cases/`, run in a process of its own."""
-
-    name: str
-    script: str
-    arguments: tuple[str, ...] = ()
-    is_rival: bool = False
-    """Whether it needs the rivals' packages."""
-    needs: tuple[str, str, str] | None = None
-    """An option, and the subject and metric that its value comes from."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What we promised: at most so many times the rival, or at most so much in the metric's own unit."""
-
-    most: float
-    text: str
-    unit: str = ""
-    """The unit of an absolute budget; empty for a ratio."""
-    is_later: bool = False
-    """Whether the work for it is still to come."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table: a metric of ours, beside the same metric of a rival or alone."""
-
-    what: str
-    metric: str
-    ours: str
-    rival: str | None = None
-    budgets: tuple[Budget, ...] = ()
-
-
-@dataclass(frozen=True)
-class Group:
-    """Subjects that take turns, and the lines that compare them."""
-
-    name: str
-    subjects: tuple[Subject, ...]
-    lines: tuple[Line, ...]
-    is_long: bool = False
-    """Whether one round is enough: it takes minutes, or it counts bytes, which do not waver."""
-
-
-def part(of: int) -> Budget:
-    return Budget(1 / of, f"≤ 1/{of}")
-
-
-def times(most: float, *, is_later: bool = False) -> Budget:
-    return Budget(most, f"≤ {most:g} ×", is_later=is_later)
-
-
-def at_most(most: float, unit: str, *, is_later: bool = False) -> Budget:
-    return Budget(most, f"≤ {most:g} {unit}", unit, is_later)
-
-
-AHEAD = Budget(1.0, "≤ 1 ×")
+from benchmarks.harness.groups import AHEAD, Group, Line, Subject, at_most, part, times
+from benchmarks.harness.plan_postgres import ON_POSTGRES
 
 ENGINE = Group(
     "engine",
@@ -93,14 +33,21 @@ SQLITE = Group(
     "sqlite",
     (
         Subject("Bide, SQLite", "loop_bide.py", ("--store", "sqlite")),
-        Subject("one row, one commit", "loop_raw.py", needs=("--row-bytes", "Bide, SQLite", "row_bytes")),
+        Subject(
+            "one row, one commit",
+            "loop_raw.py",
+            ("--store", "sqlite"),
+            needs=("--row-bytes", "Bide, SQLite", "row_bytes"),
+        ),
         Subject("LangGraph, SqliteSaver", "loop_langgraph.py", ("--store", "sqlite"), is_rival=True),
         Subject("Burr, SQLitePersister", "loop_burr.py", ("--store", "sqlite"), is_rival=True),
+        Subject("DBOS, SQLite", "loop_dbos.py", ("--store", "sqlite"), is_rival=True),
     ),
     (
         Line("a step on SQLite", "step", "Bide, SQLite", "one row, one commit", (times(1.5),)),
         Line("a step on SQLite", "step", "Bide, SQLite", "LangGraph, SqliteSaver", (part(2),)),
         Line("a step on SQLite", "step", "Bide, SQLite", "Burr, SQLitePersister", (AHEAD,)),
+        Line("a step on SQLite", "step", "Bide, SQLite", "DBOS, SQLite", (AHEAD,)),
         Line("bytes of a step's rows", "row_bytes", "Bide, SQLite"),
     ),
 )
@@ -117,14 +64,17 @@ IMPORT = Group(
 PAUSE = Group(
     "pause",
     (
-        Subject("Bide, SQLite", "pause_bide.py"),
-        Subject("the same rows in bare SQL", "pause_raw.py"),
-        Subject("LangGraph, SqliteSaver", "pause_langgraph.py", is_rival=True),
+        Subject("Bide, SQLite", "pause_bide.py", ("--store", "sqlite")),
+        Subject("the same rows in bare SQL", "pause_raw.py", ("--store", "sqlite")),
+        Subject("LangGraph, SqliteSaver", "pause_langgraph.py", ("--store", "sqlite"), is_rival=True),
+        Subject("DBOS, SQLite", "pause_dbos.py", ("--store", "sqlite"), is_rival=True),
     ),
     (
         Line("pause and resume", "pair", "Bide, SQLite", "the same rows in bare SQL", (times(1.5),)),
         Line("pause and resume", "pair", "Bide, SQLite", "LangGraph, SqliteSaver"),
+        Line("pause and resume", "pair", "Bide, SQLite", "DBOS, SQLite", (AHEAD,)),
         Line("the same, 50 in flight", "pair_in_flight", "Bide, SQLite", "LangGraph, SqliteSaver", (part(10),)),
+        Line("the same, 50 in flight", "pair_in_flight", "Bide, SQLite", "DBOS, SQLite", (AHEAD,)),
     ),
 )
 
@@ -135,10 +85,12 @@ FAN = Group(
         Subject("LangGraph, InMemorySaver", "fan_langgraph.py", ("--store", "memory"), is_rival=True),
         Subject("Bide, SQLite", "fan_bide.py", ("--store", "sqlite")),
         Subject("LangGraph, SqliteSaver", "fan_langgraph.py", ("--store", "sqlite"), is_rival=True),
+        Subject("DBOS, SQLite", "fan_dbos.py", ("--store", "sqlite"), is_rival=True),
     ),
     (
         Line("100 tasks in memory", "fan", "Bide, MemorySaver", "LangGraph, InMemorySaver", (part(10),)),
         Line("100 tasks on SQLite", "fan", "Bide, SQLite", "LangGraph, SqliteSaver", (part(10),)),
+        Line("100 tasks on SQLite", "fan", "Bide, SQLite", "DBOS, SQLite", (AHEAD,)),
     ),
 )
 
@@ -201,8 +153,8 @@ SLOPE = Group(
 PAUSED = Group(
     "paused",
     (
-        Subject("Bide, SQLite", "paused_bide.py"),
-        Subject("LangGraph, SqliteSaver", "paused_langgraph.py", is_rival=True),
+        Subject("Bide, SQLite", "paused_bide.py", ("--store", "sqlite")),
+        Subject("LangGraph, SqliteSaver", "paused_langgraph.py", ("--store", "sqlite"), is_rival=True),
     ),
     (
         Line(
@@ -213,6 +165,7 @@ PAUSED = Group(
             (at_most(1536, "B"),),
         ),
         Line("the 50 that wait longest, of 10,000", "listing", "Bide, SQLite", None, (at_most(5, "ms"),)),
+        Line("a paused thread in memory", "paused_memory", "Bide, SQLite", None, (at_most(100, "B"),)),
     ),
     is_long=True,
 )
@@ -220,8 +173,8 @@ PAUSED = Group(
 CHAT = Group(
     "chat",
     (
-        Subject("Bide, SQLite", "chat_bide.py"),
-        Subject("LangGraph, SqliteSaver", "chat_langgraph.py", is_rival=True),
+        Subject("Bide, SQLite", "chat_bide.py", ("--store", "sqlite")),
+        Subject("LangGraph, SqliteSaver", "chat_langgraph.py", ("--store", "sqlite"), is_rival=True),
     ),
     (
         Line(
@@ -229,19 +182,19 @@ CHAT = Group(
             "growth",
             "Bide, SQLite",
             "LangGraph, SqliteSaver",
-            (at_most(2, "×", is_later=True),),
+            (at_most(2, "×"),),
         ),
         Line(
             "500 turns: the last 50 beside the first 50",
             "slowdown",
             "Bide, SQLite",
             "LangGraph, SqliteSaver",
-            (at_most(1.2, "×", is_later=True),),
+            (at_most(1.2, "×"),),
         ),
+        Line("500 turns: one of the last 50", "last_turns", "Bide, SQLite", "LangGraph, SqliteSaver"),
     ),
     is_long=True,
 )
 
-GROUPS: Mapping[str, Group] = {
-    group.name: group for group in (ENGINE, MEMORY, SQLITE, IMPORT, PAUSE, FAN, FAN_WIDE, NEST, SLOPE, PAUSED, CHAT)
-}
+ON_SQLITE_AND_IN_MEMORY = (ENGINE, MEMORY, SQLITE, IMPORT, PAUSE, FAN, FAN_WIDE, NEST, SLOPE, PAUSED, CHAT)
+GROUPS: Mapping[str, Group] = {group.name: group for group in (*ON_SQLITE_AND_IN_MEMORY, *ON_POSTGRES)}

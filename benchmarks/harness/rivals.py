@@ -17,6 +17,7 @@ PINS = HOME / "rivals.txt"
 VENV = HOME / ".rivals"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".stamp"
+NAMED = ("langgraph", "langgraph-checkpoint-sqlite", "langgraph-checkpoint-postgres", "burr", "dbos")
 
 
 def set_up() -> Path:
@@ -54,4 +55,4 @@ def _install() -> None:
 def versions() -> Mapping[str, str]:
     """Return the pinned versions of those whom we name in the table."""
     pinned = dict(line.split("==") for line in text_of(PINS).splitlines() if "==" in line)
-    return {name: pinned[name] for name in ("langgraph", "langgraph-checkpoint-sqlite", "burr")}
+    return {name: pinned[name] for name in NAMED}

@@ -7,12 +7,14 @@ import math
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from benchmarks.harness.plan import Group, Subject
+from benchmarks.harness.groups import Group, Subject
+from benchmarks.harness.server import Server
 from tools.terminal import clean_environment
 
 HOME = Path(__file__).resolve().parents[1]
@@ -62,6 +64,7 @@ def run_group(
     rivals: Path | None,
     tell: Callable[[str], None],
     *,
+    server: Server | None = None,
     quick: bool = False,
     scratch: Path = SCRATCH,
 ) -> Findings:
@@ -76,7 +79,7 @@ def run_group(
             try:
                 python = str(rivals) if subject.is_rival else sys.executable
                 more = _needed(found, subject)
-                _add(found, subject, run_case(python, subject, more, quick=quick, scratch=scratch))
+                _add(found, subject, run_case(python, subject, more, server=server, quick=quick, scratch=scratch))
             except CaseFailed as failed:
                 found.problems[subject.name] = str(failed)
     return found
@@ -99,12 +102,18 @@ def _add(found: Findings, subject: Subject, metrics: dict[str, Measured]) -> Non
 
 
 def run_case(
-    python: str, subject: Subject, more: Sequence[str] = (), *, quick: bool = False, scratch: Path = SCRATCH
+    python: str,
+    subject: Subject,
+    more: Sequence[str] = (),
+    *,
+    server: Server | None = None,
+    quick: bool = False,
+    scratch: Path = SCRATCH,
 ) -> dict[str, Measured]:
-    """Run one case in a process and a folder of its own; return its metrics."""
+    """Run one case in a process, a folder and a database of its own; return its metrics."""
     scratch.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        command = [python, str(CASES / subject.script), "--folder", folder, *subject.arguments, *more]
+    with tempfile.TemporaryDirectory(dir=scratch) as folder, _database(subject, server) as database:
+        command = [python, str(CASES / subject.script), "--folder", folder, *subject.arguments, *database, *more]
         command += ["--quick"] if quick else []
         try:
             done = subprocess.run(
@@ -115,6 +124,18 @@ def run_case(
     if done.returncode != 0:
         raise CaseFailed((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
     return read_metrics(done.stdout)
+
+
+@contextmanager
+def _database(subject: Subject, server: Server | None) -> Iterator[list[str]]:
+    """Give the option with an empty database, to whom one is needed."""
+    if not subject.is_on_postgres:
+        yield []
+    elif server is None:
+        raise CaseFailed("it needs a PostgreSQL, and none was started")
+    else:
+        with server.empty_database() as url:
+            yield ["--url", url]
 
 
 def _environment() -> dict[str, str]:

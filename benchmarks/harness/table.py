@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.harness.plan import Budget, Group, Line
+from benchmarks.harness.groups import Budget, Group, Line
 from benchmarks.harness.rounds import Findings, Measured
 
 DOUBT = "?"
@@ -50,6 +50,12 @@ class Entry:
         """Return the entry for a machine to read."""
         return asdict(self) | {"budgets": [{"budget": text, "verdict": verdict} for text, verdict in self.budgets]}
 
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Entry:
+        """Return the entry that was written so."""
+        budgets = tuple((budget["budget"], budget["verdict"]) for budget in told["budgets"])
+        return cls(**{**told, "budgets": budgets})
+
 
 def entries_of(group: Group, found: Findings) -> list[Entry]:
     """Compare what a group has measured."""
@@ -63,7 +69,7 @@ def _entry(group: Group, line: Line, found: Findings) -> Entry:
     return Entry(
         group=group.name,
         what=line.what,
-        unit=ours.unit if ours is not None else "",
+        unit=next((measured.unit for measured in (ours, theirs) if measured is not None), ""),
         ours=line.ours,
         ours_best=None if ours is None else ours.best,
         ours_usual=None if ours is None else ours.usual,

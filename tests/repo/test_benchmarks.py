@@ -11,12 +11,15 @@ import math
 import re
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.harness.plan import AHEAD, GROUPS, Group, Line, Subject, at_most, part
-from benchmarks.harness.rivals import PINS
+from benchmarks.harness.groups import AHEAD, Group, Line, Subject, at_most, part
+from benchmarks.harness.plan import GROUPS
+from benchmarks.harness.rivals import NAMED, PINS
 from benchmarks.harness.rounds import CASES, CaseFailed, Findings, Measured, read_metrics, run_case, run_group
+from benchmarks.harness.server import SETTINGS, Server
 from benchmarks.harness.table import entries_of, table_text
 from tests.repo.source_files import ROOT
 
@@ -38,11 +41,12 @@ def cells_of(ours: list[float], theirs: list[float], group: Group = ALONE) -> tu
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_case_of_ours_runs_and_prints_every_metric_that_the_table_shows(name, tmp_path):
+def test_case_of_ours_runs_and_prints_every_metric_that_the_table_shows(name, tmp_path, request):
     group, subject = OURS[name]
     shown = {line.metric for line in group.lines if subject.name in (line.ours, line.rival)}
+    server = Server(request.getfixturevalue("postgres_dsn")) if subject.is_on_postgres else None
 
-    metrics = run_case(sys.executable, subject, quick=True, scratch=tmp_path)
+    metrics = run_case(sys.executable, subject, server=server, quick=True, scratch=tmp_path)
 
     assert shown <= metrics.keys()
     assert all(math.isfinite(sample) for measured in metrics.values() for sample in measured.samples)
@@ -95,6 +99,38 @@ def test_subjects_take_turns_and_what_one_measured_is_given_to_the_next(tmp_path
     laps = {name: len(found.metrics[name]["step"].samples) for name in (ours, raw)}
     assert laps == {ours: 4, raw: 4}, "two laps in each round"
     assert not found.problems
+
+
+def test_case_on_postgres_is_not_run_without_a_server(tmp_path):
+    group = GROUPS["postgres"]
+
+    found = run_group(group, 1, None, lambda text: None, quick=True, scratch=tmp_path)
+
+    assert not found.metrics
+    assert found.problems["Bide, PostgreSQL"] == "it needs a PostgreSQL, and none was started"
+
+
+def test_case_on_postgres_gets_a_database_of_its_own_that_is_gone_afterwards(postgres_dsn):
+    server = Server(postgres_dsn)
+    databases = "SELECT count(*) FROM pg_database WHERE datname = %s"
+
+    with server.empty_database() as url, server.connected() as connection:
+        name = urlsplit(url).path.removeprefix("/")
+        while_it_lasted = connection.execute(databases, (name,)).fetchone()
+
+    with server.connected() as connection:
+        afterwards = connection.execute(databases, (name,)).fetchone()
+    assert (while_it_lasted, afterwards) == ((1,), (0,))
+
+
+def test_address_of_a_database_carries_what_the_server_was_reached_with():
+    server = Server("host=/run/pg port=5433 user=bide password='a b' dbname=postgres")
+
+    assert server.url("bench_1") == "postgresql://bide:a%20b@/bench_1?host=/run/pg&port=5433"
+
+
+def test_server_of_the_benchmarks_waits_for_its_disk():
+    assert {SETTINGS[name] for name in ("fsync", "full_page_writes", "synchronous_commit")} == {"on"}
 
 
 def test_subject_that_fails_is_named_with_its_reason_and_not_asked_again(tmp_path):
@@ -157,12 +193,5 @@ def test_rivals_are_pinned_by_version_and_nothing_else():
     lines = [line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
 
     assert "langgraph==1.2.20" in lines
+    assert {line.split("==")[0] for line in lines} >= set(NAMED)
     assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[\w.]+", line) for line in lines)
-
-
-def test_page_explains_every_line_of_the_table():
-    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-
-    unexplained = {line.what for group in GROUPS.values() for line in group.lines if f"**{line.what}**" not in page}
-
-    assert not unexplained
