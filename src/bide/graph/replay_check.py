@@ -45,6 +45,9 @@ class DryJournal:
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
 
+    def catch_up(self) -> None:
+        """Do nothing: nothing is saved here."""
+
     def check_held(self) -> None:
         """End the replay: a step that is not in the journal would be made now."""
         raise Reached("a step that it has not made yet")
