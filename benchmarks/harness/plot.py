@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from xml.sax.saxutils import escape
 
-from benchmarks.harness.table import Entry, short
+from benchmarks.harness.table import DOUBT, Entry, short
 
 WIDTH, MARGIN, LABELS, NOTES = 1000, 32, 352, 190
 BAR, BAR_STEP, ROW_GAP, SECTION_GAP = 14, 19, 8, 30
-TOP = 146
+TOP = 164
 """Where the first section begins: below the heading, the colours and the axis."""
 LARGER = {"µs": ("ms", 1000), "ms": ("s", 1000), "B": ("KB", 1024)}
 STOPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -27,7 +27,10 @@ SECTIONS = {
     "Bide, SQLite": "On SQLite (synchronous=FULL)",
     "Bide, PostgreSQL": "On PostgreSQL (fsync=on)",
 }
-EXPLANATION = "Bide is 1. To the right: more than Bide. To the left: less. The axis is logarithmic."
+TITLE = "Bide beside the others: how many times its time, or bytes, they take"
+EXPLANATION = "A bar to the right: Bide is ahead. A bar to the left: the other one is. The axis is logarithmic."
+DOUBTS = f"{DOUBT} Samples far apart: the machine was busy, so take that number with care."
+SLOWER, FASTER = "← Bide is slower, or writes more", "Bide is faster, or writes less →"
 COLOURS = {"LangGraph": "langgraph", "DBOS": "dbos", "Burr": "burr", "bare SQL": "raw"}
 STYLE = """
   text { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; font-size: 13px }
@@ -82,9 +85,15 @@ def times_ours(entry: Entry) -> float:
     return 1 / (entry.ratio or 1.0)
 
 
+def is_doubtful(entry: Entry) -> bool:
+    """Tell whether one of the two amounts may be luck, as the table does."""
+    pairs = ((entry.ours_best, entry.ours_usual), (entry.rival_best, entry.rival_usual))
+    return any(best is not None and usual is not None and usual > 2 * best for best, usual in pairs)
+
+
 def times_text(entry: Entry) -> str:
     """Write that number as the plot shows it."""
-    return f"{short(times_ours(entry))} ×"
+    return f"{short(times_ours(entry))} ×{DOUBT if is_doubtful(entry) else ''}"
 
 
 def human(amount: float, unit: str) -> str:
@@ -127,21 +136,21 @@ def plot_of(entries: Sequence[Entry]) -> str:
 
 
 def _head(height: float) -> Iterator[str]:
-    title = "How many times Bide’s time, or bytes, the others take"
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" '
         f'height="{height:g}" role="img" aria-labelledby="title">'
     )
-    yield f'<title id="title">{title}</title>'
+    yield f'<title id="title">{TITLE}</title>'
     yield f"<style>{STYLE}</style>"
     yield f'<rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:g}" rx="10"/>'
-    yield _text(MARGIN, 42, title, "title")
+    yield _text(MARGIN, 42, TITLE, "title")
     yield _text(MARGIN, 64, EXPLANATION, "muted")
     x = MARGIN
     for maker, colour in COLOURS.items():
         yield f'<rect class="{colour}" x="{x}" y="78" width="12" height="12" rx="2"/>'
         yield _text(x + 18, 88.5, maker, "muted")
         x += 18 + 8 * len(maker) + 20
+    yield _text(x + 12, 88.5, DOUBTS, "muted")
 
 
 def _axis(axis: Axis, height: float) -> Iterator[str]:
@@ -150,7 +159,9 @@ def _axis(axis: Axis, height: float) -> Iterator[str]:
         x = axis.place(stop)
         yield f'<line class="{"one" if stop == 1 else "grid"}" x1="{x}" y1="{top}" x2="{x}" y2="{bottom:g}"/>'
         if stop == 1:
-            yield _text(x, top - 7, "Bide", "times", anchor="middle")
+            yield _text(x, top - 7, "Bide = 1", "times", anchor="middle")
+            yield _text(x - 10, top - 26, SLOWER, "muted", anchor="end")
+            yield _text(x + 10, top - 26, FASTER, "muted")
         elif math.log10(stop).is_integer():
             yield _text(x, top - 7, f"{stop:,g} ×", "muted", anchor="middle")
 

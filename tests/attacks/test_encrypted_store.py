@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bide import Command, Store
-from bide.errors import CorruptDataError, UnknownKeyError, UnknownTypeError
+from bide.errors import CorruptDataError, EncryptionError, UnknownKeyError, UnknownTypeError
 from bide.store.encryption import Encryption
 from bide.store.seal import Checksums
 from tests.attacks.corpus import PICKLES
@@ -181,8 +181,8 @@ def test_a_store_without_its_key_says_which_key_it_wants(encrypted):
 
 
 def test_a_store_that_is_opened_without_encryption_says_that_it_is_encrypted(encrypted):
-    with opened(encrypted) as store, pytest.raises(CorruptDataError, match=r"encrypted.*encryption=Encryption"):
-        graph_on(store).get_state(thread("waiting"))
+    with pytest.raises(EncryptionError, match=r"encrypted.*encryption=Encryption"):
+        opened(encrypted)
 
 
 def test_a_thread_goes_on_under_a_new_key(encrypted):

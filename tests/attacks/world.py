@@ -170,8 +170,7 @@ def places_in(path: Path, seal: Seal) -> dict[str, dict[bytes, str]]:
     """Read everything once; return what each reader opened, and at which place."""
     listening = Listening(seal)
     opened = {}
-    with Store.open(f"sqlite:///{path}") as store:
-        store.bodies.seal = listening
+    with Store.open(f"sqlite:///{path}", encryption=listening) as store:
         graph = graph_on(store)
         for name, read in readers(store, graph, "waiting").items():
             listening.places = opened[name] = {}

@@ -9,6 +9,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 
 from bide import Encryption, Store
+from bide.errors import UnknownThreadError
 from bide.interop.langgraph import BideSaver
 from bide.store.stored_rows import BLOBS, OF_SAVERS
 from tests.store.inspected import all_rows
@@ -61,6 +62,27 @@ def test_changed_byte_of_a_thread_of_langgraph_is_named(lasting_url):
 
     assert {problem.invariant for problem in found.problems} == {"I12"}
     assert all(any(table.name in problem.what for problem in found.problems) for table in OF_SAVERS)
+
+
+def test_one_thread_of_langgraph_can_be_looked_at_alone(lasting_url):
+    talk(lasting_url, None)
+
+    with Store.open(lasting_url) as store:
+        BideSaver(store).copy_thread("t", "tt")
+        found, everything = store.verify("t"), store.verify()
+        row = next(row for row in all_rows(store, OF_SAVERS[0]) if row["thread_id"] == "tt")
+        key = {name: row[name] for name in OF_SAVERS[0].key}
+        params = {**key, "old": row["body"], "new": row["body"][:-1]}
+        store.database.write("test", lambda tx: tx.run("reseal_saver_checkpoints_body", params))
+
+        assert found.is_sound, str(found)
+        assert {name: 2 * found.checked[name] for name in found.checked} == {
+            table.name: everything.checked[table.name] for table in OF_SAVERS
+        }
+        assert store.verify("t").is_sound
+        assert [problem.thread_id for problem in store.verify("tt").problems] == ["tt"]
+        with pytest.raises(UnknownThreadError, match="BideSaver"):
+            store.verify("nope")
 
 
 def test_after_reseal_the_old_key_of_a_thread_of_langgraph_is_not_needed(lasting_url):

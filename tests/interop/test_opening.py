@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bide import Store
-from bide.errors import BideError, CorruptDataError, StoreError, StoreUnavailableError, ValueTooLargeError
+from bide import Encryption, Retention, Store
+from bide.errors import (
+    BideError,
+    CorruptDataError,
+    RetentionError,
+    StoreError,
+    StoreUnavailableError,
+    ValueTooLargeError,
+)
 from bide.interop.langgraph import BideSaver
-from bide.store.encryption import Encryption
 from tests.interop.graphs import CONFIG, RESUME, asking, chat, say
 
 WITHOUT_LANGGRAPH = """
@@ -77,3 +83,14 @@ def test_a_value_beyond_the_limit_is_refused_as_a_whole() -> None:
 
         assert saver.get_tuple(CONFIG) is None
         assert issubclass(ValueTooLargeError, BideError)
+
+
+def test_a_policy_that_would_do_nothing_for_langgraph_is_refused(tmp_path: Path) -> None:
+    policy = Retention(keep_last=5)
+
+    with pytest.raises(RetentionError, match=r"saver\.prune"):
+        BideSaver(f"sqlite:///{tmp_path / 'app.db'}", retention=policy)
+
+    assert list(tmp_path.iterdir()) == []
+    with Store.open(f"sqlite:///{tmp_path / 'app.db'}", retention=policy) as store:
+        assert BideSaver(store).get_tuple(CONFIG) is None

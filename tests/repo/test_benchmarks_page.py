@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from benchmarks.harness.command import read_arguments
 from benchmarks.harness.groups import Line
 from benchmarks.harness.plan import GROUPS
-from benchmarks.harness.plot import Axis, human, is_drawn, label_of, plot_of, times_text
+from benchmarks.harness.plot import FASTER, SLOWER, Axis, human, is_drawn, label_of, plot_of, times_text
 from benchmarks.harness.report import BEGIN, DATA, END, PAGE, PLOT, Report, page_with, read_report, write_report
 from benchmarks.harness.rounds import Findings, Measured
 from benchmarks.harness.table import Entry, entries_of
@@ -115,6 +116,22 @@ def test_bar_of_a_slower_one_goes_right_and_that_of_a_faster_one_left():
     one = Axis.around([20.0, 0.5]).place(1)
     assert float(slower.get("x")) == one
     assert float(faster.get("x")) + float(faster.get("width")) == pytest.approx(one, abs=0.2)
+
+
+def test_both_sides_of_the_axis_say_what_they_mean():
+    shown = {"".join(text.itertext()): text for text in ElementTree.fromstring(plot_of([entry_of(10.0, 200.0)])).iter()}
+
+    one = Axis.around([20.0]).place(1)
+    assert float(shown[SLOWER].get("x")) < one < float(shown[FASTER].get("x"))
+    assert shown[SLOWER].get("text-anchor") == "end"
+
+
+def test_ratio_whose_samples_are_far_apart_is_marked_as_in_the_table():
+    sure = entry_of(10.0, 200.0)
+    unsure = replace(sure, rival_usual=401.0)
+
+    assert times_text(sure) == "20.0 ×"
+    assert times_text(unsure) == "20.0 ×?"
 
 
 def test_equal_steps_of_the_axis_are_equal_ratios():

@@ -12,11 +12,6 @@ from bide.clock import Instant
 from tests.requirements.graphs import url_of
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known by which a test says where it comes from."""
-    config.addinivalue_line("markers", "seed(*tests): re-expresses these tests; docs/seed-tests.md lists each of them")
-
-
 class FakeClock:
     """A clock that moves only when it is told to."""
 

@@ -244,7 +244,7 @@ def test_application_id_alone_does_not_make_a_store(path):
 def test_folder_that_does_not_exist_is_named_and_not_made(path):
     missing = path.parent / "missing" / "bide.db"
 
-    with pytest.raises(StoreUnavailableError, match=r"missing.*must exist") as refusal:
+    with pytest.raises(StoreUnavailableError, match=r"There is no folder .*missing") as refusal:
         Store.open(f"sqlite:///{missing}")
 
     assert str(missing) in str(refusal.value)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from bide import Command, Encryption, Store, interrupt
+from bide import Command, Encryption, Interrupt, Store, interrupt, step
+from bide.codec import Codec
 from bide.engine.plan import question_id
 from bide.errors import (
     ConflictError,
@@ -23,7 +25,8 @@ from bide.errors import (
     ValueTooLargeError,
 )
 from bide.store.importing import wait_id_of
-from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, JOURNAL
+from bide.store.portable import BODIES
+from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, JOURNAL, OF_A_THREAD, RUNS, WAITS
 from tests.store.inspected import LARGE, Counted, all_rows, change_body, count_graph, fill, paper_graph
 from tests.stores import KINDS, opened_store
 from tests.threads import one_node, side_by_side, thread
@@ -47,6 +50,10 @@ def other(request: pytest.FixtureRequest, tmp_path: Path, postgres_dsn: str) -> 
 
     with fresh_database(postgres_dsn) as dsn, Store.open(dsn) as opened:
         yield opened
+
+
+class Said(TypedDict):
+    log: Annotated[list[str], operator.add]
 
 
 @pytest.fixture
@@ -177,6 +184,51 @@ def test_question_that_a_node_returned_can_be_answered_in_a_copy(store, file):
     assert graph.invoke(Command(resume=8), thread("asking")).value == {"count": 8}
 
 
+def test_question_that_a_node_has_returned_and_nobody_was_asked_yet_has_another_id_in_a_copy(store, file):
+    nodes = {"returns": lambda state: Interrupt("Fine?"), "asks": lambda state: {"count": interrupt("How many?")}}
+    graph = side_by_side(Counted, nodes, checkpointer=store)
+    graph.invoke({"count": 0}, thread("asking"))
+    store.export_thread("asking", file)
+
+    store.import_thread(file, "copy")
+
+    asked = [graph.invoke(Command(resume=7), thread(name)).interrupts for name in ("copy", "asking")]
+    assert [[ask.value for ask in asks] for asks in asked] == [["Fine?"], ["Fine?"]]
+    assert asked[0][0].id != asked[1][0].id
+    assert graph.invoke(Command(resume={asked[0][0].id: "yes"}), thread("copy")).value == {"count": 7}
+    assert store.verify().is_sound, str(store.verify())
+
+
+def test_what_steps_and_nodes_and_callers_said_stays_as_it_is_in_a_copy_even_where_it_looks_like_an_id(store, file):
+    def ids() -> str:
+        asked = [row["wait_id"] for row in all_rows(store, WAITS, "asking")]
+        return " ".join([row["run_id"] for row in all_rows(store, RUNS, "asking")] + asked)
+
+    def ask(state: dict[str, Any]) -> dict[str, Any]:
+        interrupt("First?")
+        seen = step(ids)
+        interrupt("Second?")
+        return {"log": [seen]}
+
+    nodes = {"ask": ask, "rest": lambda state: {"log": [ids()]}}
+    graph = side_by_side(Said, nodes, checkpointer=store)
+    (first,) = graph.invoke({"log": []}, thread("asking")).interrupts
+    graph.invoke(Command(resume=first.id), thread("asking"))
+    store.export_thread("asking", file)
+
+    imported = store.import_thread(file, "copy")
+
+    original, copy = (graph.invoke(Command(resume=1), thread(name)).value for name in ("asking", "copy"))
+    assert not imported.is_same_life
+    assert first.id in str(original["log"])
+    assert copy == original
+    (told,) = (
+        event.body for event in store.events("copy") if event.kind == "run.resumed" and first.id.encode() in event.body
+    )
+    assert Codec().decode(told, "event") == {"answers": {"ask": first.id}}
+    assert store.verify().is_sound, str(store.verify())
+
+
 def test_ids_of_questions_are_made_as_the_engine_makes_them():
     assert wait_id_of("uid", "3.node|1.ask", "#0") == question_id("uid", "3.node|1.ask", "#0")
 
@@ -256,10 +308,38 @@ def test_thread_that_cannot_be_read_is_not_exported_and_an_older_file_stays(stor
     change_body(store, CHECKPOINTS, row, "body", row["body"][:-1])
 
     with pytest.raises(CorruptDataError):
-        store.export_thread("done", file)
+        store.export_thread("done", file, overwrite=True)
 
     assert file.read_bytes() == before
     assert sorted(path.name for path in file.parent.iterdir() if "bide" in path.suffix) == ["thread.bide"]
+
+
+def test_file_that_is_there_is_written_over_only_when_that_is_said(store, file):
+    file.write_bytes(b"something dear")
+
+    with pytest.raises(StoreUnavailableError, match=r"exists already.*overwrite=True"):
+        store.export_thread("done", file)
+
+    assert file.read_bytes() == b"something dear"
+    store.export_thread("done", file, overwrite=True)
+    assert store.import_thread(file, "copy").thread_id == "copy"
+    assert [path for path in file.parent.iterdir() if path.name.startswith(".thread")] == []
+
+
+def test_file_that_somebody_makes_meanwhile_is_left_alone(store, file, monkeypatch):
+    read = store.database.read
+
+    def read_slowly(work: Any) -> Any:
+        found = read(work)
+        file.write_bytes(b"somebody else's")
+        return found
+
+    monkeypatch.setattr(store.database, "read", read_slowly)
+
+    with pytest.raises(StoreUnavailableError, match="exists already"):
+        store.export_thread("done", file)
+
+    assert file.read_bytes() == b"somebody else's"
 
 
 def test_folder_that_is_not_there_is_named(store, tmp_path):
@@ -286,6 +366,30 @@ def test_value_that_the_other_store_does_not_take_is_refused(store, file):
             small.import_thread(file)
 
         assert small.threads() == []
+
+
+def test_question_and_answer_that_are_large_together_come_into_a_store_that_takes_each(file):
+    def ask(state: Counted) -> dict[str, Any]:
+        interrupt("q" * 150_000)
+        return {"count": interrupt("How many?")}
+
+    with Store.open(":memory:", largest_value=200_000) as source:
+        graph = one_node(Counted, ask, checkpointer=source)
+        graph.invoke({"count": 0}, thread("t"))
+        graph.invoke(Command(resume="a" * 150_000), thread("t"))
+        source.export_thread("t", file)
+
+    with Store.open(":memory:", largest_value=200_000) as other:
+        other.import_thread(file)
+        assert one_node(Counted, ask, checkpointer=other).invoke(Command(resume=7), thread("t")).value == {"count": 7}
+
+    too_large = pytest.raises(ExportFormatError, match=r"a value of 1500.. bytes.*largest_value")
+    with Store.open(":memory:", largest_value=149_000) as small, too_large:
+        small.import_thread(file)
+
+
+def test_no_row_has_more_bodies_than_a_file_takes():
+    assert max(len(table.places) for table in OF_A_THREAD) == BODIES
 
 
 # ── Encryption ─────────────────────────────────────────────────────────────────────────────────────────────────────

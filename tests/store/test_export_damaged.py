@@ -163,6 +163,7 @@ LIES: dict[str, Lie] = {
     "no frame": changed("checkpoints", 9, b"\x00"),
     "a frame of code": changed("checkpoints", 9, b"\x80\x04cos\nsystem\n(S'true'\ntR."),
     "a count that is not true": changed("thread", 3, 99),
+    "neither pruned nor not": changed("thread", 7, 2),
     "bodies of None": changed("events", 5, None),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -134,3 +135,17 @@ def test_list_that_grows_past_the_limit_is_refused_when_it_does_and_stays_as_it_
             graph.invoke({"log": ["x" * 10_000]}, thread())
 
         assert len(graph.get_state(thread()).values["log"]) == 9
+
+
+def test_list_near_the_limit_whose_elements_are_replaced_goes_on(tmp_path: Path):
+    class Board(TypedDict):
+        cells: list[str]
+
+    with Store.open(f"sqlite:///{tmp_path / 'bide.db'}", largest_value=200_000) as store:
+        graph = one_node(Board, lambda state: {}, checkpointer=store)
+        cells = [f"{number:06}" * 3_000 for number in range(10)]
+        for turn in range(150):
+            cells[turn % 10] = f"{random.Random(turn).getrandbits(60_000):x}"
+            graph.invoke({"cells": list(cells)}, thread())
+
+        assert graph.get_state(thread()).values["cells"] == cells

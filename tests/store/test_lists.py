@@ -144,6 +144,17 @@ def test_list_that_was_forked_many_times_is_written_whole():
     assert log.read(logged.spans).elements == [b"x" * 100] * 50 + [b"y"] * (len(logged.elements) - 50)
 
 
+def test_list_that_is_forked_at_every_turn_is_not_written_whole_all_the_time():
+    def written_after(turns: int) -> float:
+        log, logged = Log(), None
+        for turn in range(turns):
+            elements = [*(logged.elements if logged is not None else []), b"%0300d" % turn]
+            logged = log.write(logged, elements, 2 * turn, 2 * turn)
+        return log.written / (300 * turns)
+
+    assert written_after(800) < 1.6 * written_after(200)
+
+
 def test_large_elements_stay_in_rows_of_their_own():
     log, logged = Log(), None
     said = [bytes([seq]) * 40_000 for seq in range(MOST_LOOSE + 2)]

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from bide import Command, InMemorySaver, MemorySaver, Store, interrupt
-from bide.errors import StoreUnavailableError
+from bide import Command, Encryption, InMemorySaver, MemorySaver, Store, interrupt
+from bide.errors import EncryptionError, StoreError, StoreUnavailableError
 from bide.store.memory import AsyncPostgresSaver, AsyncSqliteSaver, PostgresSaver, SqliteSaver
 from bide.store.opening import open_database
 from tests.threads import one_node, thread
@@ -222,6 +222,26 @@ def test_postgres_saver_does_not_take_a_file():
         PostgresSaver.from_conn_string("bide.db")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:sekret@host/db",
+        "postgres://u:sekret@host/db",
+        "postgresql+psycopg://u:sekret@host/db",
+        "mysql://u:sekret@host/db",
+        "host=127.0.0.1 password=sekret",
+    ],
+)
+def test_sqlite_saver_takes_no_url_of_a_server_for_a_path(tmp_path, monkeypatch, url):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(StoreUnavailableError, match="For PostgreSQL use PostgresSaver") as told:
+        SqliteSaver.from_conn_string(url)
+
+    assert "sekret" not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_savers_for_an_event_loop(tmp_path, postgres_url):
     async def live() -> list[int]:
         results = []
@@ -236,3 +256,62 @@ def test_savers_for_an_event_loop(tmp_path, postgres_url):
         return results
 
     assert asyncio.run(live()) == [5, 6]
+
+
+# ── Passwords, and options that are none ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "hots=127.0.0.1 dbname=x password=sekret",
+        "hots=127.0.0.1 password = 'sekret'",
+        "postgresql://u:se/kret-sekret@127.0.0.1:5998/d",
+        "postgresql://u:p@sekret@127.0.0.1:5999/d",
+        "postgrs://u:sekret@127.0.0.1/d",
+    ],
+)
+def test_no_message_shows_a_password_however_it_is_written(url: str):
+    with pytest.raises(StoreUnavailableError) as told:
+        Store.open(url)
+
+    assert "sekret" not in str(told.value)
+
+
+def test_password_that_must_be_escaped_is_told():
+    with pytest.raises(StoreUnavailableError, match="'@' as %40"):
+        Store.open("postgresql://u:p@ss@127.0.0.1:5999/d")
+
+
+@pytest.mark.parametrize("url", ["sqlite://bide.db", "sqlite:bide.db", "sqlite:/bide.db"])
+def test_too_few_slashes_are_told(url: str):
+    with pytest.raises(StoreUnavailableError, match=r"Did you mean 'sqlite:///bide\.db'"):
+        Store.open(url)
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"retension": 1}, "Did you mean 'retention'"),
+        ({"encryption": "a key"}, r"give Encryption\("),
+        ({"retention": {"keep_last": 3}}, r"give Retention\("),
+        ({"largest_value": "1MB"}, "number of bytes"),
+        ({"largest_value": -1}, "number of bytes"),
+        ({"owner": 7}, "give a text"),
+    ],
+)
+def test_option_that_is_none_is_told_before_anything_is_made(tmp_path: Path, options: dict[str, Any], advice: str):
+    with pytest.raises(StoreError, match=advice) as told:
+        Store.open(f"sqlite:///{tmp_path / 'bide.db'}", **options)
+
+    assert "a key" not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_encrypted_store_is_not_opened_without_its_keys(tmp_path: Path):
+    url, keys = f"sqlite:///{tmp_path / 'bide.db'}", Encryption({"a": Encryption.generate_key()})
+    with Store.open(url, encryption=keys) as store:
+        one_node({"x": int}, lambda state: {}, checkpointer=store).invoke({"x": 1}, thread())
+
+    with pytest.raises(EncryptionError, match="Open it with its keys"):
+        Store.open(url)

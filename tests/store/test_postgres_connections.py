@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Barrier
 from typing import Any, TypedDict
 
@@ -18,6 +18,8 @@ from psycopg_pool import ConnectionPool
 from bide import START, Command, StateGraph, Store, interrupt
 from bide.errors import StoreBusyError, StoreError, StoreUnavailableError
 from bide.store.postgres import PostgresDatabase
+from bide.store.postgres_connections import BorrowedPool
+from bide.store.postgres_wire import Wire
 from tests.store.test_postgres_fences import NEW, transaction_under_way
 from tests.threads import one_node, thread
 
@@ -237,6 +239,29 @@ def test_url_that_cannot_be_read_names_no_password():
     assert raised.value.__cause__ is None
 
 
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        (f"postgresql://me:{SECRET}@host/x?sslmod=require", "no setting 'sslmod'. Did you mean 'sslmode'?"),
+        (f"host=x pasword={SECRET}", "no setting 'pasword'. Did you mean 'password'?"),
+    ],
+)
+def test_setting_that_is_unknown_is_named(url, told):
+    with pytest.raises(StoreUnavailableError) as raised:
+        PostgresDatabase(url)
+
+    assert told in str(raised.value)
+    assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["host=x password=begin s3cr3t=end", "postgresql://host/x?password=begin&s3cr3t=end"])
+def test_word_that_may_be_a_piece_of_a_password_is_not_named(url):
+    with pytest.raises(StoreUnavailableError, match="no URL that PostgreSQL understands") as raised:
+        PostgresDatabase(url)
+
+    assert "s3cr3t" not in str(raised.value)
+
+
 def test_name_in_messages_has_no_password(postgres_url):
     with open_store(make_conninfo(postgres_url, password=SECRET)) as store:
         assert SECRET not in store.database.path
@@ -339,6 +364,71 @@ def test_pool_that_is_closed_is_an_error_that_says_what_to_do(postgres_url):
 
     with pytest.raises(StoreUnavailableError, match="is not open"):
         Store.open(pool)
+
+
+class Interrupted(psycopg.Connection[Any]):
+    """A connection on which something goes wrong as soon as it is taken, once."""
+
+    is_next = False
+
+    @property
+    def autocommit(self) -> bool:
+        if Interrupted.is_next:
+            Interrupted.is_next = False
+            raise KeyboardInterrupt
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, value: bool) -> None:
+        self._set_autocommit(value)
+
+
+def test_connection_goes_back_to_its_pool_whatever_happens_once_it_is_taken(postgres_url):
+    with (
+        ConnectionPool(postgres_url, min_size=1, max_size=1, connection_class=Interrupted) as pool,
+        Store(PostgresDatabase(pool, schema="bide", patience=2)) as store,
+    ):
+        Interrupted.is_next = True
+        with pytest.raises(KeyboardInterrupt):
+            store.threads()
+
+        assert store.threads() == []
+
+
+class Watched(psycopg.Connection[Any]):
+    """A connection that lets somebody else come in between while it is looked at."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    @property
+    def closed(self) -> bool:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return super().closed
+
+
+def test_connections_of_a_pool_are_taken_for_the_first_time_by_several_threads_at_once(postgres_url):
+    with (
+        Watched.connect(postgres_url) as known,
+        psycopg.connect(postgres_url) as one,
+        psycopg.connect(postgres_url) as other,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        borrowed = BorrowedPool(ConnectionPool(postgres_url, open=False))
+        borrowed._wire_of(known)
+        started: list[Future[Wire]] = []
+
+        def come_in_between() -> None:
+            started.append(threads.submit(borrowed._wire_of, other))
+            # It has to wait for the first one, and so has not ended when this is over.
+            wait(started, timeout=0.2)
+
+        known.meanwhile = come_in_between
+        wire = borrowed._wire_of(one)
+
+        assert borrowed._wire_of(one) is wire
+        assert borrowed._wire_of(other) is started[0].result(timeout=30)
 
 
 def test_graph_of_parallel_nodes_runs_on_a_pool_of_one_connection(postgres_url):

@@ -15,7 +15,8 @@ PATH = "postgresql://me@host/database"
     [
         ("53100", StoreUnavailableError, "Free some space"),
         ("53200", StoreUnavailableError, "Give the server more"),
-        ("42501", StoreUnavailableError, "GRANT CREATE"),
+        ("42501", StoreUnavailableError, "USAGE on the schema"),
+        ("42939", StoreUnavailableError, "names that begin with pg_"),
         ("25006", StoreUnavailableError, "target_session_attrs=read-write"),
         ("3F000", StoreUnavailableError, "schema='bide'"),
         ("57014", StoreBusyError, "pg_stat_activity"),
@@ -38,6 +39,27 @@ def test_complaint_says_what_to_do(sqlstate, kind, advice):
     assert ".." not in str(error)
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("permission denied for table threads", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES"),
+        ("must be owner of table threads", "as the user who made them"),
+        ("permission denied for schema public", "GRANT CREATE, USAGE ON SCHEMA"),
+        ("permission denied for database shop", "CREATE SCHEMA … AUTHORIZATION"),
+    ],
+)
+def test_right_that_is_missing_is_the_one_to_grant(words, advice):
+    assert advice in str(explain("42501", f"ERROR:  {words}", PATH))
+
+
+def test_what_the_server_asks_stays_a_question():
+    words = "connection to server failed: No such file\n\tIs the server running on that socket?"
+
+    text = str(explain_connecting(words, PATH))
+
+    assert "No such file. Is the server running on that socket? Nothing was written. Check host and port" in text
+
+
 @pytest.mark.parametrize("sqlstate", ["40001", "40P01", "25006", "57P01", "57P02", "57P03", "08006", "08P01"])
 def test_what_may_pass_is_tried_again(sqlstate):
     assert is_passing(sqlstate)
@@ -58,6 +80,8 @@ def test_what_will_not_pass_is_told_at_once(sqlstate):
         ("FATAL:  sorry, too many clients already", StoreBusyError, "most_connections"),
         ("FATAL:  remaining connection slots are reserved", StoreBusyError, "most_connections"),
         ("connection refused", StoreUnavailableError, "Is the server running"),
+        ('invalid sslmode value: "yes"', StoreUnavailableError, "verify-full"),
+        ('invalid integer value "x" for connection option "port"', StoreUnavailableError, "Correct the number"),
     ],
 )
 def test_connection_that_cannot_be_had_says_why(words, kind, advice):

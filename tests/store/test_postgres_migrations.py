@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from bide import Store
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
 from bide.store.migrate import FIRST, migrate
 from bide.store.postgres import PostgresDatabase
+from bide.store.postgres_schema import PostgresSchema
+from bide.store.postgres_sql import Statements
 from tests.store.test_migrations import ADD_LABELS, BROKEN, COUNT_LABELS, NOW
 from tests.store.test_postgres_fences import NEW
 
@@ -161,17 +164,54 @@ def test_two_stores_in_two_schemas_do_not_see_each_other(postgres_database):
         assert (len(one.threads()), len(two.threads())) == (1, 0)
 
 
-def test_user_who_may_not_make_tables_is_told_what_to_grant(postgres_database):
+@pytest.fixture
+def poor_user(postgres_database: str) -> Iterator[tuple[str, Callable[[str], object]]]:
+    """The URL of a user without any rights, and a way to run the owner's statements."""
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS poor_user")
         connection.execute("CREATE ROLE poor_user LOGIN")
-        try:
-            with pytest.raises(StoreUnavailableError, match="GRANT CREATE"):
-                Store.open(psycopg.conninfo.make_conninfo(postgres_database, user="poor_user"))
-        finally:
-            connection.execute("DROP ROLE poor_user")
+        yield make_conninfo(postgres_database, user="poor_user"), connection.execute
+        connection.execute("DROP OWNED BY poor_user CASCADE")
+        connection.execute("DROP ROLE poor_user")
+
+
+def test_user_who_may_not_make_tables_is_told_what_to_grant(postgres_database, poor_user):
+    url, _ = poor_user
+    with pytest.raises(StoreUnavailableError, match="GRANT CREATE, USAGE ON SCHEMA"):
+        Store.open(url)
 
     assert tables(postgres_database) == set()
+
+
+def test_user_who_may_not_make_a_schema_is_told_what_to_grant_and_uses_one_that_is_given(poor_user):
+    url, by_owner = poor_user
+    with pytest.raises(StoreUnavailableError, match=r"GRANT CREATE ON DATABASE.*CREATE SCHEMA … AUTHORIZATION"):
+        Store.open(url, schema="bide")
+
+    by_owner("CREATE SCHEMA bide AUTHORIZATION poor_user")
+
+    with Store.open(url, schema="bide") as store:
+        store.begin(NEW)
+        assert len(store.threads()) == 1
+
+
+def test_user_who_may_not_write_is_told_what_to_grant_and_needs_no_more_than_that(postgres_database, poor_user):
+    url, by_owner = poor_user
+    Store.open(postgres_database, schema="bide").close()
+    by_owner("GRANT USAGE ON SCHEMA bide TO poor_user")
+    with pytest.raises(StoreUnavailableError, match="GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES"):
+        Store.open(url, schema="bide")
+
+    by_owner("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA bide TO poor_user")
+
+    with Store.open(url, schema="bide") as store:
+        store.begin(NEW)
+        assert len(store.threads()) == 1
+
+
+def test_name_that_the_server_keeps_for_itself_is_refused_in_words(postgres_database):
+    with pytest.raises(StoreUnavailableError, match="names that begin with pg_ for itself"):
+        Store.open(postgres_database, schema="pg_bide")
 
 
 def test_server_that_may_forget_what_it_acknowledged_is_warned_of(postgres_database, caplog):
@@ -182,3 +222,25 @@ def test_server_that_may_forget_what_it_acknowledged_is_warned_of(postgres_datab
         Store.open(postgres_database).close()
 
     assert ("fsync" in caplog.text) == (settings == ("off",))
+
+
+@pytest.mark.parametrize(
+    ("off", "told"),
+    [
+        (
+            ["fsync"],
+            "with fsync switched off, so what it has acknowledged may be lost when the machine fails. Switch it",
+        ),
+        (["fsync", "full_page_writes"], "with fsync and full_page_writes switched off"),
+        (["fsync", "synchronous_commit", "full_page_writes"], "with fsync, synchronous_commit and full_page_writes"),
+    ],
+)
+def test_what_is_switched_off_is_told_in_a_sentence(off, told, caplog):
+    schema = PostgresSchema(Statements(None))
+    schema.path = "postgresql://host/database"
+    names = ("fsync", "synchronous_commit", "full_page_writes")
+
+    with caplog.at_level(logging.WARNING, "bide.store"):
+        schema._warn_of(["off" if name in off else "on" for name in names])
+
+    assert told in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -171,27 +170,55 @@ def test_row_that_somebody_changes_meanwhile_is_looked_at_again(open_store):
         assert wait["status"] == "answered"
 
 
-def test_row_that_cannot_be_read_is_left_and_told_and_the_rest_is_done(open_store, caplog):
+def test_row_that_cannot_be_read_is_left_and_told_and_the_rest_is_done(open_store):
     write(open_store, old_key())
     with open_store(encryption=both_keys()) as store:
         row = all_rows(store, CHECKPOINTS, "counted")[0]
         change_body(store, CHECKPOINTS, row, "body", row["body"][:-1] + b"?")
-        with caplog.at_level(logging.WARNING, "bide.store"):
+        with pytest.raises(CorruptDataError, match="1 body, which verify") as raised:
             store.reseal()
 
-    assert "checkpoints/counted//1" in caplog.text
+    assert "checkpoints/counted//1" in str(raised.value)
     with open_store(encryption=new_key()) as store:
         assert {problem.thread_id for problem in store.verify().problems} == {"counted"}
         assert paper_graph(store).get_state(thread("done")).values["text"] == LARGE
 
 
-def test_plain_rows_are_not_taken_where_encryption_is_required(open_store, caplog):
+def test_key_that_is_lost_is_named_with_how_much_it_sealed_and_the_rest_is_done(open_store):
+    write(open_store, old_key())
+    lost = Encryption({"lost": Encryption.generate_key(), "old": OLD}, "lost")
+    with open_store(encryption=lost) as store:
+        store.items.put(("users",), "bob", {"colour": "red"})
+        store.items.put(("users",), "cleo", {"colour": "blue"})
+
+    with open_store(encryption=both_keys()) as store:
+        with pytest.raises(UnknownKeyError, match=r"2 bodies of the key 'lost'.*Do not throw an older key") as raised:
+            store.reseal()
+        current = [store.bodies.seal.is_current(body) for body in bodies_of(store)]
+
+    assert raised.value.key_id == "lost"
+    assert current.count(False) == 2
+
+
+def test_parts_pass_over_what_cannot_be_opened_and_the_last_one_tells(open_store):
+    write(open_store, old_key())
+    with open_store(encryption=Encryption({"lost": Encryption.generate_key(), "old": OLD}, "lost")) as store:
+        for name in "abc":
+            store.items.put(("a",), name, {"number": 1})
+
+    with open_store(encryption=both_keys()) as store:
+        with pytest.raises(UnknownKeyError, match="3 bodies of the key 'lost'"):
+            [*iter(lambda: store.reseal(most=2), 0)]
+
+        assert [store.bodies.seal.is_current(body) for body in bodies_of(store)].count(False) == 3
+
+
+def test_plain_rows_are_not_taken_where_encryption_is_required(open_store):
     write(open_store, None)
 
     with open_store(encryption=new_key()) as store:
-        with caplog.at_level(logging.WARNING, "bide.store"):
-            assert store.reseal() == 0
-        assert [record.message for record in caplog.records if "reseal() left" in record.message] != []
+        with pytest.raises(CorruptDataError, match=r"reseal\(\) left.*required=False"):
+            store.reseal()
         with pytest.raises(CorruptDataError, match="required=False"):
             paper_graph(store).get_state(thread("done"))
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bide import Store
+from bide.errors import UnknownThreadError
 from bide.store.findings import INVARIANTS
 from bide.store.frames import Frame, pack_frame, unpack_frame
 from bide.store.stored_rows import (
@@ -74,6 +75,11 @@ def damage(invariant: str, thread_id: str | None) -> Callable[[Damage], Damage]:
 @damage("I2", "counted")
 def lost_checkpoint(store):
     assert execute(store, "DELETE FROM checkpoints WHERE thread_id = 'counted' AND seq = 2") == 1
+
+
+@damage("I2", "counted")
+def lost_beginning(store):
+    assert execute(store, "DELETE FROM checkpoints WHERE thread_id = 'counted' AND seq = 1") == 1
 
 
 @damage("I2", "counted")
@@ -243,6 +249,7 @@ def row_of_the_channel_log_that_nobody_reaches(store):
 @damage("I9", "waiting")
 def lost_base(store):
     assert frame_of(store, all_rows(store, CHECKPOINTS, "waiting")[1]).base == 1
+    execute(store, "UPDATE threads SET pruned = 1 WHERE thread_id = 'waiting'")
     assert execute(store, "DELETE FROM checkpoints WHERE thread_id = 'waiting' AND seq = 1") == 1
 
 
@@ -461,10 +468,14 @@ def test_one_thread_can_be_looked_at_alone(store):
     assert not store.verify("waiting").is_sound
 
 
-def test_thread_that_never_was_is_sound_and_one_whose_row_is_lost_is_not(store):
+def test_thread_that_never_was_is_no_sound_thread(store):
+    with pytest.raises(UnknownThreadError, match="'never'"):
+        store.verify("never")
+
+
+def test_thread_whose_row_is_lost_is_told_as_such(store):
     thread_without_its_row(store)
 
-    assert store.verify("never").is_sound
     assert {problem.invariant for problem in store.verify("done").problems} == {"I13"}
 
 

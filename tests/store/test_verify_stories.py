@@ -12,9 +12,11 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from bide import END, START, Command, CompiledGraph, Send, StateGraph, Store, interrupt, step
+from bide.store.stored_rows import CHECKPOINTS
+from tests.store.inspected import all_rows
 from tests.stores import KINDS, opened_store
 from tests.stories.programs.child import run_program
-from tests.threads import thread
+from tests.threads import one_node, thread
 
 DURABILITIES = ["sync", "async", "exit"]
 
@@ -128,6 +130,25 @@ def test_retention_leaves_a_sound_store(store):
     graph.invoke(Command(resume="yes"), thread("a"))
     store.delete_thread("b")
     check_sound(store)
+
+
+def test_thread_that_was_forked_at_its_beginning_and_pruned_is_sound_and_so_is_its_copy(store, tmp_path):
+    graph = one_node(Talk, lambda state: {"log": [line("said")]}, checkpointer=store)
+    graph.invoke({"log": [], "text": ""}, thread("t"))
+    first = list(graph.get_state_history(thread("t")))[-1]
+    graph.invoke({"text": "another beginning"}, first.config)
+    for _ in range(5):
+        graph.invoke({"text": "more"}, thread("t"))
+
+    store.prune(keep_last=3, thread_id="t")
+    store.export_thread("t", tmp_path / "t.bide")
+    store.import_thread(tmp_path / "t.bide", "copy")
+
+    check_sound(store)
+    for name in ("t", "copy"):
+        points = all_rows(store, CHECKPOINTS, name)
+        assert points[0]["parent"] is None
+        assert {point["parent"] for point in points[1:]} - {point["seq"] for point in points}  # some are gone
 
 
 def test_long_conversation_whose_rows_are_put_together_is_sound_on_every_branch(store):

@@ -51,5 +51,10 @@ def _taker(kind: Any) -> Callable[[Any], tuple[Any, ...]] | None:
         take: Callable[[Any], tuple[Any, ...]] = attrgetter(*names)
         return take
     if kind.__module__.startswith("langchain_core.messages"):
-        return lambda message: tuple(message.__dict__.values())
+        return _parts_of_theirs
     return None
+
+
+def _parts_of_theirs(message: Any) -> tuple[Any, ...]:
+    # Fields that LangChain does not know are kept beside the others, and are stored too.
+    return (*message.__dict__.values(), message.__pydantic_extra__, message.__pydantic_private__)

@@ -20,13 +20,22 @@ if TYPE_CHECKING:
     from bide.store.store import Store
 
 THREAD = "thread"
-"""The first record: thread_id, uid, graph, events, created_at, when it was exported, and by which Bide."""
+"""The first record: thread_id, uid, graph, events, created_at, when it was exported, by which Bide, whether pruned."""
 
 
-def export_thread(store: Store, thread_id: str, path: str | os.PathLike[str], *, encrypt: bool | None = None) -> None:
+def export_thread(
+    store: Store,
+    thread_id: str,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    encrypt: bool | None = None,
+) -> None:
     """Write a thread to a file, from one snapshot. The file is there whole, or not at all."""
     seal = _seal_for(store.bodies.seal, encrypt)
     target = Path(os.path.abspath(path))
+    if not overwrite and os.path.lexists(target):
+        raise _exists(target)
     now = store.clock.now()
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -35,7 +44,7 @@ def export_thread(store: Store, thread_id: str, path: str | os.PathLike[str], *,
                 store.database.read(lambda tx: _write(tx, store.bodies, file, seal, thread_id, now))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(name, target)
+            _give_name(name, target, overwrite)
         except BaseException:
             os.unlink(name)
             raise
@@ -45,6 +54,30 @@ def export_thread(store: Store, thread_id: str, path: str | os.PathLike[str], *,
             f"The export could not be written to {str(target)!r} ({problem}). Nothing is there that was not before. "
             f"Its folder must exist, be writable, and have room."
         ) from problem
+
+
+def _give_name(name: str, target: Path, overwrite: bool) -> None:
+    if overwrite:
+        os.replace(name, target)
+        return
+    try:
+        # Unlike a renaming, a link is refused where somebody else has taken the name meanwhile.
+        os.link(name, target)
+    except FileExistsError as problem:
+        raise _exists(target) from problem
+    except OSError:
+        if os.path.lexists(target):
+            raise
+        os.replace(name, target)  # a disk without links
+        return
+    os.unlink(name)
+
+
+def _exists(target: Path) -> StoreUnavailableError:
+    return StoreUnavailableError(
+        f"{str(target)!r} exists already, and was left as it is. Choose another name, or say "
+        f"export_thread(…, overwrite=True)."
+    )
 
 
 def _seal_for(seal: Seal, encrypt: bool | None) -> Seal:
@@ -66,9 +99,9 @@ def _write(tx: Transaction, bodies: Bodies, file: BinaryIO, seal: Seal, thread_i
         raise UnknownThreadError(
             f"There is no thread {thread_id!r} to export. Check the thread_id, and which database is open."
         )
-    _, uid, _, graph, events, created_at = thread
+    _, uid, _, graph, events, created_at, pruned = thread
     writer = PortableWriter(file, seal)
-    writer.add(THREAD, [thread_id, uid, graph, events, created_at, now, version("bide")])
+    writer.add(THREAD, [thread_id, uid, graph, events, created_at, now, version("bide"), pruned])
     for table in OF_A_THREAD:
         for row in rows(tx, table, thread_id):
             writer.add(table.name, _opened(tx, bodies, table, row))

@@ -72,7 +72,7 @@ class Gate:
         self._files: list[int] = []
         try:
             self._gate = self._open(path)
-            self._place = self._open(path.removesuffix("-lock") + "-next-lock")
+            self._place = self._open(self._database + "-next-lock")
         except BaseException:
             self._close_files()
             raise
@@ -123,13 +123,23 @@ class Gate:
             f"stopped or very slow process that uses the same database; a step(effect='tx') must be short."
         )
 
+    @property
+    def _database(self) -> str:
+        return self.path.removesuffix("-lock")
+
     def _open(self, path: str) -> int:
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as problem:
+            folder = os.path.dirname(os.path.abspath(path))
+            if not os.path.isdir(folder):
+                raise StoreUnavailableError(
+                    f"There is no folder {folder!r} for the database {self._database!r}, and Bide makes none. Make it "
+                    f"(mkdir -p), or choose another path."
+                ) from problem
             raise StoreUnavailableError(
-                f"Cannot write the lock file {path!r}: {problem.strerror}. The database's folder must exist and be "
-                f"writable; check its permissions, or choose another path."
+                f"Cannot write the lock file {path!r}: {problem.strerror}. The folder of a database must be writable; "
+                f"check its permissions, or choose another path."
             ) from problem
         self._files.append(file)
         return file

@@ -7,7 +7,6 @@ The file may come from anywhere: it is read through before anything is written, 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -22,6 +21,7 @@ from bide.store.deletion import delete_everything
 from bide.store.export import THREAD
 from bide.store.places import event_place
 from bide.store.portable import PortableReader, Record, refuse
+from bide.store.renaming import renamed, returned_keys
 from bide.store.seal import Seal
 from bide.store.stored_rows import OF_A_THREAD, Table, Values
 from bide.store.verify import check_one
@@ -33,12 +33,9 @@ if TYPE_CHECKING:
 NOBODY = "imported"
 """Who holds a run that was running when it was exported: no worker of this name lives, so the next call takes it."""
 _TABLES: Mapping[str, Table] = {table.name: table for table in OF_A_THREAD}
-_THREAD_TYPES = (str, str, str, int, int, int, str)
+_THREAD_TYPES = (str, str, str, int, int, int, str, int)
 _FLUSH_EVERY = 64
 """After so many rows the database is waited for: what is on its way to it takes memory, too."""
-_NAMED = ("journal", "events")
-"""Tables whose bodies speak of questions and runs."""
-_IDS = re.compile(rb"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,7 @@ class _Found(NamedTuple):
     graph: str
     events: int
     created_at: Instant
+    pruned: int
     waits: tuple[Values, ...]
     runs: tuple[Values, ...]
 
@@ -74,12 +72,6 @@ class _Names(NamedTuple):
 
     def new(self, id_: str) -> str:
         return self.ids.get(id_, id_)
-
-    def renamed(self, body: bytes) -> bytes:
-        """Rename what bytes speak of; nothing in them moves by that."""
-        if not self.ids:
-            return body
-        return _IDS.sub(lambda found: self.new(found[0].decode()).encode(), body)
 
 
 def import_thread(
@@ -115,7 +107,9 @@ def _read_through(reader: PortableReader) -> _Found:
     if first is None or first.what != THREAD or tuple(map(type, first.values)) != _THREAD_TYPES:
         refuse("it does not begin with a thread")
     _check_values(THREAD, first.values)
-    uid = first.values[1]
+    thread_id, uid, graph, events, created_at, _, _, pruned = first.values
+    if pruned not in (0, 1):
+        refuse("it does not say whether its thread was pruned")
     waits: list[Values] = []
     runs: list[Values] = []
     for record in records:
@@ -126,8 +120,7 @@ def _read_through(reader: PortableReader) -> _Found:
             waits.append({name: row[name] for name in ("wait_id", "task_id", "key", "status")})
         elif record.what == "runs":
             runs.append({name: row[name] for name in ("run_id", "created_at")})
-    thread_id, uid, graph, events, created_at, *_ = first.values
-    return _Found(thread_id, uid, graph, events, created_at, tuple(waits), tuple(runs))
+    return _Found(thread_id, uid, graph, events, created_at, pruned, tuple(waits), tuple(runs))
 
 
 def _row(record: Record) -> Values:
@@ -221,8 +214,14 @@ class _Import:
 
     def _write_thread(self, names: _Names) -> None:
         found = self.found
-        params = {"thread_id": names.thread_id, "uid": names.uid, "owner": self.bodies.owner, "graph": found.graph}
-        if not self.tx.run("import_thread", {**params, "events": found.events + 1, "created_at": found.created_at}):
+        params: Values = {"thread_id": names.thread_id, "uid": names.uid, "owner": self.bodies.owner}
+        params |= {
+            "graph": found.graph,
+            "events": found.events + 1,
+            "created_at": found.created_at,
+            "pruned": found.pruned,
+        }
+        if not self.tx.run("import_thread", params):
             raise ThreadExistsError(
                 f"Another call made a thread {names.thread_id!r}, or imported this one, at the same moment. Nothing "
                 f"was imported. Try again."
@@ -246,9 +245,18 @@ class _Import:
         for column, place in table.places.items():
             body = row[column]
             if body is not None:
-                body = names.renamed(body) if table.name in _NAMED else body
+                body = renamed(table.name, row, body, self._ids_for(table, row, body, names))
                 row[column] = self.bodies.close(self.tx, names.thread_id, place(row), body, self.now)
         return row
+
+    def _ids_for(self, table: Table, row: Values, body: bytes, names: _Names) -> Mapping[str, str]:
+        """Return the ids that a body may speak of; a result knows questions that are not asked yet, and have no row."""
+        if names.uid == self.found.uid:
+            return {}
+        if table.name != "journal" or row["kind"] != "result":
+            return names.ids
+        task_id, old, new = row["task_id"], self.found.uid, names.uid
+        return {wait_id_of(old, task_id, key): wait_id_of(new, task_id, key) for key in returned_keys(body)}
 
     def _note_event(self, names: _Names, head: int) -> None:
         """Tell the log of the thread where it has come from."""

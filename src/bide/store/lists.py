@@ -28,7 +28,9 @@ these kinds, from its own checkpoint on."""
 ROW_COST = 48
 """What a row costs beside its elements, in bytes."""
 MOST_SPANS = 8
-"""After so many forks a list is written whole: each span is another look-up."""
+SPAN_COST = 2048
+"""A list that was forked often is written whole when it is small beside the look-ups, one for each span: after so many
+forks, or one for every so many bytes of it. So whoever forks at every turn writes no square either."""
 MOST_LOOSE = 64
 """So many rows of a list are put together in one."""
 MOST_COMPARISONS = 250_000
@@ -37,6 +39,9 @@ LARGEST_GROUP = 1024 * 1024
 """No group of ours unpacks to more bytes than this: rows that are large by themselves stay by themselves."""
 
 _BYTES = frozenset({bytes})
+
+LARGEST_ROW = 64 * 1024
+"""Nor is a group larger than this when it is stored: no limit for values is ever in its way."""
 
 Edit = tuple[int, int, list[bytes]]
 """From where, how many elements go, and those that come in their place."""
@@ -87,7 +92,7 @@ def write_list(
             return [], before
         body = packb([SPLICED, edits])
         spans, cost = extended(before.spans, start, seq), before.cost + ROW_COST + len(body)
-        if cost <= 2 * live and len(spans) <= MOST_SPANS:
+        if cost <= 2 * live and len(spans) <= max(MOST_SPANS, live // SPAN_COST):
             # Rows of another span are shared with another branch, which may have put them together.
             loose = before.loose if len(spans) == len(before.spans) else ()
             rows, loose = _put_together(channel, loose)
@@ -108,6 +113,8 @@ def _put_together(
     if sum(len(body) + ROW_COST for _, body in loose) > LARGEST_GROUP:
         return [], ()
     body = packb([GROUPED, zlib.compress(packb(loose), 6)])
+    if len(body) > LARGEST_ROW:
+        return [], ()
     return [LogRow(channel, loose[0][0], body, loose[-1][0])], ()
 
 

@@ -41,7 +41,7 @@ class LookedAfter:
         """Look whether what is stored is whole and makes sense: one thread, or everything; nothing is changed.
 
         `deep` opens every body, too. At most so many problems are listed. `progress` is told after each thread how many
-        there were, and its id.
+        there were, and its id. A thread that is not there is an `UnknownThreadError`.
         """
         from bide.store.verify import verify
 
@@ -63,11 +63,21 @@ class LookedAfter:
 
         return back_up(self._itself.database, path, overwrite=overwrite, progress=progress)
 
-    def export_thread(self, thread_id: str, path: str | os.PathLike[str], *, encrypt: bool | None = None) -> None:
-        """Write a thread to one file that any Bide store can import. It is encrypted if the store is."""
+    def export_thread(
+        self,
+        thread_id: str,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        encrypt: bool | None = None,
+    ) -> None:
+        """Write a thread to one file that any Bide store can import. It is encrypted if the store is.
+
+        A file that is there already is left as it is, unless `overwrite` says otherwise.
+        """
         from bide.store.export import export_thread
 
-        export_thread(self._itself, str(thread_id), path, encrypt=encrypt)
+        export_thread(self._itself, str(thread_id), path, overwrite=overwrite, encrypt=encrypt)
 
     def import_thread(
         self,
@@ -90,6 +100,8 @@ class LookedAfter:
         """Seal anew what is not sealed with the current key, so that older keys are no longer needed.
 
         Returns how many bodies were written; with `most`, it stops after so many, and is called again until it is 0.
+        What cannot be opened is left, and raised when all the rest is done: `UnknownKeyError` if a key is missing,
+        `CorruptDataError` if it is damaged.
         """
         from bide.store.reseal import reseal
 

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, Unpack
 
 from bide.errors import StoreUnavailableError
-from bide.store.opening import is_postgres, open_database
+from bide.store.opening import MEMORY, is_postgres, open_database
+from bide.store.options import StoreOptions
 from bide.store.sqlite import SqliteDatabase
-from bide.store.store import Store, StoreOptions
+from bide.store.store import Store
 
 
 class _Saver(Store):
@@ -119,4 +120,12 @@ def _file_url(given: Any) -> Any:
     if not isinstance(given, str | os.PathLike):
         return given
     path = os.fspath(given)
-    return path if path == ":memory:" or path.startswith("sqlite:") else f"sqlite:///{path}"
+    if path in MEMORY or path.startswith("sqlite:"):
+        return path
+    if "://" in path or is_postgres(path):
+        # What was given may hold a password, so it is not shown.
+        raise StoreUnavailableError(
+            "SqliteSaver needs the path of a file, as 'bide.db', or 'sqlite:///bide.db', or ':memory:', and was given "
+            "the URL of something else. Nothing was made. For PostgreSQL use PostgresSaver, which takes its URL."
+        )
+    return f"sqlite:///{path}"

@@ -30,7 +30,7 @@ def open_database(source: Any, *, schema: str | None = None, most_connections: i
         return _postgres(url, schema=schema, most_connections=most_connections)
     if schema is not None or most_connections is not None:
         raise StoreUnavailableError(
-            f"schema= and most_connections= are for PostgreSQL; {_shown(url)} is not there. Leave them out."
+            f"schema= and most_connections= are for PostgreSQL, and {_shown(url)} means SQLite. Leave them out."
         )
     return SqliteDatabase(path_of(url))
 
@@ -51,6 +51,8 @@ def path_of(url: str) -> str:
 
 def _hint(url: str) -> str:
     """Guess what was meant, for the reader of the error and for nobody else."""
+    if url.startswith("sqlite:"):
+        return f" Did you mean 'sqlite:///{url.removeprefix('sqlite:').lstrip('/')}'?"
     found = _SCHEME.match(url)
     if found is None:
         return f" Did you mean 'sqlite:///{url}'?" if url.endswith((".db", ".sqlite", ".sqlite3")) else ""
@@ -63,8 +65,19 @@ def _hint(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without what stands between user and host."""
-    return repr(re.sub(r"(://[^:/@]*):.*@", r"\1:…@", url))
+    """Return a URL without what may be a password."""
+    shown = re.sub(r"(://[^:/@]*):.*@", r"\1:…@", url)
+    return repr(re.sub(r"(pass\w*\s*=\s*)('[^']*'|\S+)", r"\1…", shown, flags=re.IGNORECASE))
+
+
+def _check_escaped(url: str) -> None:
+    """Refuse a URL whose password would be taken for a host: messages would show it, and nothing could be reached."""
+    account, at, _ = url.partition("://")[2].partition("?")[0].rpartition("@")
+    if at and any(mark in account for mark in "/@#"):
+        raise StoreUnavailableError(
+            f"The user or the password in {_shown(url)} holds a character that means something else in a URL. Write "
+            f"'/' as %2F, '@' as %40, '#' as %23, ':' as %3A and '%' as %25."
+        )
 
 
 def _over(source: Any, schema: str | None, most_connections: int | None) -> Database:
@@ -102,6 +115,8 @@ def _beside(connection: Any) -> Database:
 
 
 def _postgres(source: Any, *, schema: str | None, most_connections: int | None = None) -> Database:
+    if isinstance(source, str):
+        _check_escaped(source)
     try:
         # Only those who have a PostgreSQL need its driver.
         from bide.store.postgres import MOST_CONNECTIONS, PostgresDatabase

@@ -27,6 +27,8 @@ VERSION = 1
 LARGEST_HEAD = 256 * 1024
 LONG = 1024
 """Texts of more characters stand behind the head."""
+BODIES = 2
+"""No record holds more bodies: those of a wait are its question and its answer."""
 SEALED_BY = 512
 """No seal adds more bytes than this."""
 
@@ -83,7 +85,8 @@ class PortableReader:
     def __init__(self, file: BinaryIO, seal: Seal, largest: int) -> None:
         self._file = file
         self._seal = seal
-        self._largest = largest + LARGEST_HEAD + SEALED_BY
+        self._largest = largest
+        self._longest = BODIES * largest + LARGEST_HEAD + SEALED_BY
 
     def records(self) -> Iterator[Record]:
         """Give the records. All of them are sound only when this has come to its end."""
@@ -127,24 +130,32 @@ class PortableReader:
         length = int.from_bytes(start)
         if len(start) < 4 or self._file.tell() + length > end:
             refuse("it is cut off, or damaged")
-        if length > self._largest:
-            refuse(
-                f"it holds a value of {length} bytes, and this store takes less",
-                "If it is a file of yours, open the store with a higher limit: Store.open(…, largest_value=…).",
-            )
+        if length > self._longest:
+            _refuse_size(length)
         sealed = self._file.read(length)
         check.update(start + sealed)
         try:
-            return _unpacked(self._seal.open(place, sealed))
+            record = _unpacked(self._seal.open(place, sealed))
         except (CodecError, ValueError, TypeError, KeyError, IndexError) as problem:
             raise ExportFormatError(
                 f"This file cannot be imported: one of its records is damaged. {problem} Nothing was imported."
             ) from problem
+        for value in record.values:
+            if isinstance(value, bytes) and len(value) > self._largest:
+                _refuse_size(len(value))
+        return record
 
 
 def refuse(why: str, advice: str = "Export the thread again, or take another copy of the file.") -> NoReturn:
     """Say why a file is not imported."""
     raise ExportFormatError(f"This file cannot be imported: {why}. Nothing was imported. {advice}")
+
+
+def _refuse_size(size: int) -> NoReturn:
+    refuse(
+        f"it holds a value of {size} bytes, and this store takes less",
+        "If it is a file of yours, open the store with a higher limit: Store.open(…, largest_value=…).",
+    )
 
 
 def _place(id_: bytes, number: int) -> str:

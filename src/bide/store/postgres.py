@@ -25,6 +25,7 @@ from bide.store.postgres_errors import (
     explain_doubt,
     is_hopeless,
     is_passing,
+    is_read_only,
 )
 from bide.store.postgres_outcomes import Slot, new_slots
 from bide.store.postgres_schema import PostgresSchema
@@ -213,7 +214,7 @@ class PostgresDatabase(PostgresSchema):
         if problem.sqlstate in NOT_PREPARED:
             # A pooler is in between, and each transaction may be on another server: nothing is prepared any more.
             self._is_preparing = False
-        elif not is_passing(problem.sqlstate):
+        elif not is_passing(problem.sqlstate) or (is_read_only(problem.sqlstate) and not self._is_opened):
             course.deadline = 0
         if not course.allows_another_try():
             if course.is_unsure:

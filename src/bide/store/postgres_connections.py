@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, Lock
 from time import monotonic
 from typing import Any, Protocol
 from weakref import finalize
 
 import psycopg
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from bide.errors import StoreBusyError, StoreUnavailableError
+from bide.errors import StoreBusyError, StoreUnavailableError, did_you_mean
 from bide.store.postgres_wire import ConnectionLost, Wire
 
 SETTINGS: dict[str, Any] = {
@@ -58,8 +60,9 @@ class OwnConnections:
         except psycopg.Error as problem:
             # The driver's own words may hold what was given, and with it the password.
             raise StoreUnavailableError(
-                "The URL of the store is no URL that PostgreSQL understands. Write it as "
-                "postgresql://user:password@host:5432/database, with special characters in the password as %XX."
+                f"The URL of the store is no URL that PostgreSQL understands.{_unknown_word(str(problem), conninfo)} "
+                f"Write it as postgresql://user:password@host:5432/database, with special characters in the password "
+                f"as %XX."
             ) from (None if "password" in str(problem) or "@" in conninfo else problem)
         self.name = _name_of(given)
         self._conninfo = make_conninfo(**{**SETTINGS, **given})
@@ -151,6 +154,7 @@ class BorrowedPool:
     def __init__(self, pool: Any) -> None:
         self._pool = pool
         self._wires: dict[Any, Wire] = {}
+        self._lock = Lock()
         kwargs = pool.kwargs if isinstance(pool.kwargs, dict) else {}
         conninfo = pool.conninfo if isinstance(pool.conninfo, str) else ""
         self.name = _name_of(conninfo_to_dict(make_conninfo(conninfo, **_known(kwargs))))
@@ -159,6 +163,15 @@ class BorrowedPool:
     def lend(self, patience: float) -> Iterator[Wire]:
         """Borrow a connection for the length of a block, and give it back as it was."""
         connection = self._take(patience)
+        try:
+            with self._at_work(connection) as wire:
+                yield wire
+        finally:
+            self._pool.putconn(connection)
+
+    @contextmanager
+    def _at_work(self, connection: Any) -> Iterator[Wire]:
+        """Set a connection up for us, and then as it was; a broken one is closed."""
         wire = self._wire_of(connection)
         was_autocommit = connection.autocommit
         try:
@@ -173,16 +186,16 @@ class BorrowedPool:
                 connection.close()
             else:
                 wire.lend().autocommit = was_autocommit
-            self._pool.putconn(connection)
 
     def _wire_of(self, connection: Any) -> Wire:
         """Return the wire that was made for a connection: it knows what is prepared there."""
-        wire = self._wires.get(connection)
-        if wire is None:
-            # The pool may have put others in the place of those that were closed.
-            self._wires = {known: wire for known, wire in self._wires.items() if not known.closed}
-            wire = self._wires[connection] = Wire(connection)
-        return wire
+        with self._lock:
+            wire = self._wires.get(connection)
+            if wire is None:
+                # The pool may have put others in the place of those that were closed.
+                self._wires = {known: wire for known, wire in self._wires.items() if not known.closed}
+                wire = self._wires[connection] = Wire(connection)
+            return wire
 
     def _take(self, patience: float) -> Any:
         from psycopg_pool import PoolClosed, PoolTimeout
@@ -190,7 +203,8 @@ class BorrowedPool:
         try:
             for _ in range(self._pool.max_size + 1):
                 connection = self._pool.getconn(timeout=patience)
-                if connection in self._wires and not self._wires[connection].is_sound():
+                wire = self._wires.get(connection)
+                if wire is not None and not wire.is_sound():
                     connection.close()
                     self._pool.putconn(connection)
                     continue
@@ -209,7 +223,8 @@ class BorrowedPool:
 
     def close(self) -> None:
         """Leave the pool to whoever made it."""
-        self._wires.clear()
+        with self._lock:
+            self._wires.clear()
 
 
 def _close_forgotten(idle: list[Wire], process: int) -> None:
@@ -227,6 +242,18 @@ def _name_of(given: dict[str, Any]) -> str:
     place += "" if not host or str(host).startswith("/") else str(host)
     place += f":{port}" if port else ""
     return f"postgresql://{place}/{given.get('dbname') or user or ''}"
+
+
+def _unknown_word(problem: str, conninfo: str) -> str:
+    """Say which setting is unknown, with a space before it, unless it may be a piece of a password; else ""."""
+    found = re.search(r'invalid (?:connection option|URI query parameter:?) "(\w+)"', problem)
+    if found is None:
+        return ""
+    before, _, after = conninfo.rpartition(found[1])
+    if "@" in after or "password" in before.lower():
+        return ""
+    known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
+    return f" It knows no setting {found[1]!r}.{did_you_mean(found[1], known)}"
 
 
 def _known(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -29,14 +29,29 @@ _UNAVAILABLE = {
     "kept. Free some space and go on with invoke(None, config).",
     "53200": "{path} has no memory left ({problem}). Nothing of this transaction was written. Give the server more, or "
     "store less at once.",
-    "42501": "{path} does not allow this user to do what Bide needs ({problem}). Nothing was written. Let the owner "
-    "grant it: GRANT CREATE, USAGE ON SCHEMA …; or open the store with a schema that this user owns: "
-    "Store.open(url, schema='bide').",
+    "42501": "{path} does not allow this user to do what Bide needs ({problem}). Nothing was written. {grant}",
+    "42939": "PostgreSQL keeps names that begin with pg_ for itself ({problem}). Nothing was written. Give schema= "
+    "another name, such as 'bide'.",
     "25006": "{path} is read-only ({problem}): it is a standby, or was set so. Nothing was written. Name the primary "
     "in the URL, or all servers with target_session_attrs=read-write.",
     "3F000": "{path} has no schema in which tables could be made ({problem}). Name one, and it is made: "
     "Store.open(url, schema='bide').",
 }
+_GRANTS = {
+    "for table": "Let the owner of the tables grant it: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA … "
+    "TO …, and USAGE ON SCHEMA …; or open the store as their owner.",
+    "must be owner": "The tables are to be brought forward, and only their owner may do that: open the store once as "
+    "the user who made them.",
+    "for schema": "Let the owner of the schema grant it: GRANT CREATE, USAGE ON SCHEMA … TO …; or open the store with "
+    "a schema that this user owns: Store.open(url, schema=…).",
+    "for database": "To make a schema is a right on the database. Let its owner grant it, GRANT CREATE ON DATABASE … "
+    "TO …, or make the schema once for this user: CREATE SCHEMA … AUTHORIZATION ….",
+}
+"""What to grant, by what the server says the right is missing for."""
+_ANY_GRANT = (
+    "Let the owner grant what is missing: CREATE and USAGE on the schema to make the tables; USAGE on it, and SELECT, "
+    "INSERT, UPDATE and DELETE on all its tables, to use them."
+)
 _BUSY = {
     "57014": "{path} did not finish a statement in {patience:.0f} seconds, so it was cancelled. Nothing was written. "
     "Another transaction probably holds its rows: look for it in pg_stat_activity, end it, and try again.",
@@ -64,6 +79,11 @@ def is_passing(sqlstate: str) -> bool:
     return sqlstate in _PASSING or sqlstate.startswith(_PASSING_CLASSES)
 
 
+def is_read_only(sqlstate: str) -> bool:
+    """Say whether the server takes no writes: one that took some before may be in the middle of being replaced."""
+    return sqlstate == "25006"
+
+
 def needs_new_connection(sqlstate: str) -> bool:
     """Say whether it is the connection that is no good any more, though it stands."""
     return sqlstate in _NEEDS_NEW_CONNECTION
@@ -77,10 +97,11 @@ def explain(sqlstate: str, problem: object, path: str, patience: float = 0) -> B
         (_FORMAT, StoreFormatError),
         (_OTHERS, StoreError),
     )
-    text = str(problem).strip().rstrip(".")
+    text = _in_one_line(problem).rstrip(".")
+    grant = next((advice for words, advice in _GRANTS.items() if words in text), _ANY_GRANT)
     for advice, kind in kinds:
         if sqlstate in advice:
-            return kind(advice[sqlstate].format(path=path, problem=text, patience=patience))
+            return kind(advice[sqlstate].format(path=path, problem=text, patience=patience, grant=grant))
     return StoreError(f"{path} refused: {text} (SQLSTATE {sqlstate or 'unknown'}).")
 
 
@@ -94,6 +115,11 @@ _HOPELESS = {
     "is not permitted to log in": "Let the role log in: ALTER ROLE … LOGIN.",
     "permission denied for database": "Let the owner grant it: GRANT CONNECT ON DATABASE ….",
     "invalid connection option": "Correct the URL.",
+    "invalid sslmode value": "After sslmode= write disable, allow, prefer, require, verify-ca or verify-full.",
+    "invalid integer value": "Correct the number in the URL.",
+    "invalid port number": "Correct the port in the URL.",
+    "invalid target_session_attrs value": "After target_session_attrs= write any, read-write, read-only, primary, "
+    "standby or prefer-standby.",
     "root certificate": "Correct sslmode and sslrootcert in the URL.",
 }
 
@@ -105,12 +131,19 @@ def is_hopeless(problem: object) -> bool:
 
 def explain_connecting(problem: object, path: str) -> BideError:
     """Say why there is no connection, and what to do."""
-    text = str(problem).strip()
+    text = _in_one_line(problem)
     if "too many clients" in text or "remaining connection slots" in text or "too many connections" in text:
         return explain("53300", text, path)
     advice = next((advice for words, advice in _HOPELESS.items() if words in text), None)
-    more = advice or "Is the server running, and reachable from here? Check host and port in the URL, then try again."
-    return StoreUnavailableError(f"There is no connection to {path}: {text.rstrip('.')}. Nothing was written. {more}")
+    asked = "" if "Is the server running" in text else "Is the server running, and reachable from here? "
+    more = advice or f"{asked}Check host and port in the URL, then try again."
+    return StoreUnavailableError(f"There is no connection to {path}: {text} Nothing was written. {more}")
+
+
+def _in_one_line(problem: object) -> str:
+    """Write the server's lines one behind the other, each as a sentence that ends."""
+    lines = (line.strip().rstrip(".") for line in str(problem).splitlines())
+    return " ".join(line if line.endswith(("?", "!", ":")) else f"{line}." for line in lines if line)
 
 
 def explain_doubt(path: str, patience: float) -> BideError:

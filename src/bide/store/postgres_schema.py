@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bide.errors import StoreFormatError
 from bide.store.database import Transaction, queries, sql_text, statements
-from bide.store.postgres_sql import Statements, our_tables, render
+from bide.store.postgres_sql import Statements, our_tables, quoted, render
 from bide.store.postgres_transaction import PostgresTransaction
 from bide.store.postgres_wire import Wire
 
@@ -25,6 +25,7 @@ class PostgresSchema:
 
     def __init__(self, statements: Statements) -> None:
         self.statements = statements
+        self._is_opened = False
 
     @abstractmethod
     def _try(self, once: Callable[[Wire], T]) -> T: ...
@@ -42,6 +43,7 @@ class PostgresSchema:
         def once(wire: Wire) -> T:
             tx = self._transaction(wire, "migrate")
             try:
+                self._settle(tx)
                 tx.send("hold_schema", {"schema": self.statements.schema or ""})
                 value = work(tx)
                 tx.commit()
@@ -50,7 +52,19 @@ class PostgresSchema:
                 raise
             return value
 
-        return self._try(once)
+        value = self._try(once)
+        self._is_opened = True
+        return value
+
+    def _settle(self, tx: Transaction) -> None:
+        """Find the schema of our tables, if none was given, and stay there.
+
+        Where a connection looks by itself may be changed by whoever shares it, and a temporary table comes first.
+        """
+        if self.statements.schema is None:
+            row = tx.one("find_place", {})
+            assert row is not None
+            self.statements.settle_in(row[0])
 
     def is_ours(self, tx: Transaction) -> bool:
         """Say whether our tables are there; those of another program are refused."""
@@ -58,7 +72,7 @@ class PostgresSchema:
             "find_schema",
             {
                 "migrations": self.statements.qualified("migrations"),
-                "schema": self.statements.schema or "",
+                "schema": quoted(self.statements.schema) if self.statements.schema else "",
                 "tables": ",".join(our_tables()),
             },
         )
@@ -76,8 +90,9 @@ class PostgresSchema:
 
     def make(self, tx: Transaction) -> None:
         """Make the schema, if one was named, and our tables in it, and mark them as ours."""
-        if self.statements.schema is not None:
-            tx.connection.execute(queries("postgres")["make_schema"].replace(":schema", f'"{self.statements.schema}"'))
+        schema = self.statements.schema
+        if schema is not None and tx.one("schema_is_there", {"schema": schema}) != (True,):
+            tx.connection.execute(queries("postgres")["make_schema"].replace(":schema", quoted(schema)))
         self.run_script(tx, sql_text("schema.sql"))
         self.run_script(tx, sql_text("postgres/schema.sql"))
 
@@ -85,7 +100,8 @@ class PostgresSchema:
         """Run the statements of a script; names in it are looked for in our schema, for this transaction alone."""
         connection: Any = tx.connection
         if self.statements.schema is not None:
-            tx.run("look_only_in", {"schema": f'"{self.statements.schema}"'})
+            # Temporary tables are looked for before all others, unless they are named.
+            tx.run("look_only_in", {"schema": f"{quoted(self.statements.schema)}, pg_temp"})
             connection = tx.connection
         for statement in statements(script):
             connection.execute(render(statement))
@@ -96,8 +112,14 @@ class PostgresSchema:
         off = [name for name, value in zip(names, settings, strict=True) if value == "off"]
         if off:
             logger.warning(
-                "%s runs with %s = off: what it has acknowledged may be lost when the machine fails. Set it to on, "
-                "unless this server is for tests.",
+                "%s runs with %s switched off, so what it has acknowledged may be lost when the machine fails. Switch "
+                "%s on, unless this server is for tests.",
                 self.path,
-                " and ".join(off),
+                in_words(off),
+                "it" if len(off) == 1 else "them",
             )
+
+
+def in_words(names: list[str]) -> str:
+    """Write a list as a sentence has it: "a", "a and b", "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -98,9 +98,15 @@ class Statements:
             found = self._expecting[query] = statement_of(whole, self._mine)
         return found
 
+    def settle_in(self, schema: str | None) -> None:
+        """Name this schema from now on: it was found where none was given, so its name may be any."""
+        self.schema = schema
+        self._plain.clear()
+        self._expecting.clear()
+
     def qualified(self, table: str) -> str:
         """Return a table's name as it stands in a query."""
-        return table if self.schema is None else f'"{self.schema}".{table}'
+        return table if self.schema is None else f"{quoted(self.schema)}.{table}"
 
 
 def checked_schema(schema: str | None) -> str | None:
@@ -113,10 +119,17 @@ def checked_schema(schema: str | None) -> str | None:
     return schema
 
 
+def quoted(name: str) -> str:
+    """Return a name as it stands in a query, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def render(sql: str, schema: str | None = None) -> str:
     """Turn lock comments into row locks, drop what is for SQLite, and name the schema of each table."""
     sql = _LOCK.sub(_row_lock, _SQLITE_ONLY.sub("", sql)).strip().rstrip(";")
-    return sql if schema is None else _in_a_from().sub(rf'\g<before>"{schema}".\g<table>', sql)
+    if schema is None:
+        return sql
+    return _in_a_from().sub(lambda found: f"{found['before']}{quoted(schema)}.{found['table']}", sql)
 
 
 def _row_lock(comment: re.Match[str]) -> str:

@@ -104,6 +104,8 @@ class Keeper(NamedTuple):
         if any(_is_branched(tx, plan, ns) for ns in {stretch[0].ns for stretch in plan.points}):
             return True, None
         done = Pruned()
+        if chores:  # whoever looks at the thread must know why parts of its history are not there
+            tx.run("mark_pruned", {"thread_id": plan.thread_id})
         for query, params, _, size in chores:
             count = tx.run(query, {"thread_id": plan.thread_id, **params})
             if query == "drop_checkpoints":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from bide.clock import Instant
-from bide.errors import CorruptDataError
+from bide.errors import CorruptDataError, UnknownKeyError
 from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.frames import Frame, Spans, unpack_frame
@@ -51,8 +51,11 @@ def read_thread(tx: Transaction, bodies: Bodies, thread_id: str, seq: int | None
 
 def _name_last_good(problem: CorruptDataError, uid: str, history: History, seq: int) -> None:
     """Name the newest checkpoint that is whole, for whoever finds one damaged."""
-    good = history.last_good(seq)
     thread_id = history.place["thread_id"]
+    if isinstance(problem, UnknownKeyError):
+        problem.args = (f"Thread {thread_id!r} cannot be read at checkpoint {seq}. {problem}",)
+        return  # nothing is damaged: with the key, everything is there
+    good = history.last_good(seq)
     advice = "No older checkpoint of it is whole: restore a backup."
     if good is not None:
         advice = (

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from bide.errors import CodecError
+from bide.errors import CodecError, CorruptDataError, UnknownKeyError
 from bide.store.bodies import Bodies, collect_blobs
 from bide.store.database import Transaction
 from bide.store.pruning import unused_blobs
@@ -39,7 +40,10 @@ class _Changed(Exception):
 
 
 def reseal(store: Store, most: int | None = None) -> int:
-    """Seal anew what is not sealed as the store seals today; return how many bodies that were."""
+    """Seal anew what is not sealed as the store seals today; return how many bodies that were.
+
+    When all is done that can be, what could not be opened is an error: 0 says that older keys can go.
+    """
     work = _Resealing(store, NO_LIMIT if most is None else most)
     for thread_id in _all_threads(store):
         for table in OF_A_THREAD:
@@ -51,8 +55,7 @@ def reseal(store: Store, most: int | None = None) -> int:
         work.table(table)
     if not work.is_over:
         work.let_go_of_the_rest()
-    if work.unread:
-        logger.warning("reseal() left %d rows that it could not read. verify() names them.", len(work.unread))
+        work.refuse_what_is_left()
     return work.count
 
 
@@ -78,7 +81,8 @@ class _Resealing:
         self.bodies = Bodies(store.bodies.seal, store.bodies.owner, NO_LIMIT)
         self.left = most
         self.count = 0
-        self.unread: set[str] = set()
+        self.unread: dict[str, CodecError] = {}
+        """What could not be opened, by its place, and why."""
         self.savers: set[str] = set()
         """Threads of LangGraph's of which large values have moved."""
 
@@ -95,7 +99,7 @@ class _Resealing:
             stale = [(row, column) for row in page for column in table.places if self._is_stale(row[column])]
             try:
                 if stale:
-                    self._write(table, stale[: self.left])
+                    self._write(table, stale)
             except _Changed:
                 continue  # somebody was faster: look again
             if len(page) < table.page:
@@ -114,14 +118,19 @@ class _Resealing:
         self.left -= count
 
     def _write_all(self, tx: Transaction, table: Table, stale: list[tuple[Values, str]]) -> int:
-        return sum(self._write_one(tx, table, row, column) for row, column in stale)
+        count = 0
+        for row, column in stale:
+            if count >= self.left:
+                break
+            count += self._write_one(tx, table, row, column)
+        return count
 
     def _write_one(self, tx: Transaction, table: Table, row: Values, column: str) -> int:
         place, old = table.places[column](row), row[column]
         try:
             body = self.bodies.open(tx, place, old)
         except CodecError as problem:
-            self._tell(place, problem)
+            self.unread[place] = problem
             return 0
         is_theirs = table in OF_SAVERS
         user = saver_blobs(row["thread_id"]) if is_theirs else row.get("thread_id", "")
@@ -133,11 +142,26 @@ class _Resealing:
             self.savers.add(row["thread_id"])
         return 1
 
-    def _tell(self, what: str, problem: CodecError) -> None:
-        """Say once what cannot be read, and then only count: it may be the whole store."""
+    def refuse_what_is_left(self) -> None:
+        """Raise, if a body could not be opened: whoever throws the old key away now would lose it."""
         if not self.unread:
-            logger.warning("reseal() leaves what it cannot read as it is, and goes on. The first: %s", problem)
-        self.unread.add(what)
+            return
+        first = next(iter(self.unread.values()))
+        left = "reseal() left what it could not open as it is"
+        done = (
+            f"All the rest is sealed with the current key ({self.count} written by this call). Do not throw an older "
+            f"key away yet."
+        )
+        keys = Counter(problem.key_id for problem in self.unread.values() if isinstance(problem, UnknownKeyError))
+        if not keys:
+            count = _bodies(len(self.unread))
+            raise CorruptDataError(f"{left}: {count}, which verify() names. {done} The first: {first}") from first
+        of_keys = ", ".join(f"{_bodies(count)} of the key {key_id!r}" for key_id, count in sorted(keys.items()))
+        raise UnknownKeyError(
+            f"{left}: {of_keys}. {done} Give every key that is named here, Encryption({{{sorted(keys)[0]!r}: …, …}}, "
+            f"current=…), and call it again. If a key is lost, so is what it sealed: verify() names the threads.",
+            key_id=", ".join(sorted(keys)),
+        ) from first
 
     # ── Blobs: what was written with another key is found under another address ───────────────────────────────────
 
@@ -159,7 +183,7 @@ class _Resealing:
                 self.store.database.write("reseal", let_go)
         except CodecError as problem:
             # A row that cannot be read may speak of any of them: all stay.
-            self._tell(thread_id, problem)
+            self._tell_kept(thread_id, problem)
 
     def let_go_of_the_rest(self) -> None:
         """Let go of the blobs of LangGraph's threads, and of those that nobody uses."""
@@ -167,8 +191,12 @@ class _Resealing:
             try:
                 self.store.database.write("reseal", lambda tx, name=thread_id: self._note_uses(tx, name))  # type: ignore[misc]
             except CodecError as problem:
-                self._tell(thread_id, problem)
+                self._tell_kept(thread_id, problem)
         self.store.database.write("reseal", lambda tx: collect_blobs(tx, tx.all("unused_blobs", {"most": NO_LIMIT})))
+
+    def _tell_kept(self, thread_id: str, problem: CodecError) -> None:
+        if not self.unread:  # else that is raised at the end, and tells more
+            logger.warning("reseal() keeps all large values of thread %r: %s", thread_id, problem)
 
     def _note_uses(self, tx: Transaction, thread_id: str) -> None:
         """Say again which blobs a thread of LangGraph's uses, while nobody writes to it."""
@@ -180,6 +208,10 @@ class _Resealing:
             reference = open_reference(self.bodies.seal, place, stored)
             tx.run("use_blob", {**user, "owner": reference[32:].decode(), "hash": reference[:32]})
         collect_blobs(tx, before)
+
+
+def _bodies(count: int) -> str:
+    return "1 body" if count == 1 else f"{count} bodies"
 
 
 def _large_of_saver(tx: Transaction, thread_id: str) -> Iterator[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NoReturn, Protocol
 
-from bide.errors import CorruptDataError
+from bide.errors import CorruptDataError, UnknownKeyError
 
 PLAIN, ENCRYPTED, REFERENCE = b"\x01", b"\x02", b"\x03"
 
@@ -121,7 +121,7 @@ def refuse(place: str, sealed: object) -> NoReturn:
     if not sealed:
         raise CorruptDataError(f"What is stored at {place} is damaged: there are no bytes.")
     if sealed[:1] == ENCRYPTED:
-        raise CorruptDataError(
+        raise UnknownKeyError(
             f"What is stored at {place} is encrypted, and this store was opened without keys. "
             f"Open it with Store.open(…, encryption=Encryption(…)) and the key that it was written with."
         )

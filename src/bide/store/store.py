@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cached_property
 from threading import Event as Signal
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bide.clock import Clock, Instant, SystemClock, uuid7
-from bide.errors import StoreError
+from bide.errors import EncryptionError, StoreError
 from bide.store.bodies import LARGEST, Bodies
 from bide.store.borrowed import BorrowedConnection
 from bide.store.database import Database, Transaction
@@ -17,6 +17,7 @@ from bide.store.deletion import check_parent, delete_everything
 from bide.store.looking_after import LookedAfter
 from bide.store.migrate import migrate
 from bide.store.opening import open_database
+from bide.store.options import StoreOptions, check_options
 from bide.store.reads import (
     History,
     read_events,
@@ -41,7 +42,7 @@ from bide.store.rows import (
     Transition,
     WaitRow,
 )
-from bide.store.seal import Checksums, Seal
+from bide.store.seal import ENCRYPTED, Checksums, Seal
 from bide.store.workers import BEAT_SECONDS, FORGET_AFTER, LEASE, this_worker
 from bide.store.writes import Writing, lost, plain_step
 from bide.types import RunStatus
@@ -49,16 +50,6 @@ from bide.types import RunStatus
 if TYPE_CHECKING:
     from bide.store.items import ItemStore
     from bide.store.retention import Retention
-
-
-class StoreOptions(TypedDict, total=False):
-    """What a store may be told, whichever database it is in."""
-
-    clock: Clock | None
-    encryption: Seal | None
-    owner: str
-    largest_value: int
-    retention: Retention | None
 
 
 class Store(LookedAfter):
@@ -84,6 +75,8 @@ class Store(LookedAfter):
         self.bodies = Bodies(encryption or Checksums(), owner, largest_value)
         try:
             self.version = migrate(database, self.clock.now())
+            if encryption is None:
+                self._check_that_no_key_is_needed()
         except BaseException:
             database.close()
             raise
@@ -118,7 +111,18 @@ class Store(LookedAfter):
         values are kept once for all threads of an `owner`. `retention=Retention(keep_last=50, ttl="30d")` lets old
         checkpoints and threads go by themselves; without it, nothing is ever deleted.
         """
+        check_options(options)
         return Store(open_database(url, schema=schema, most_connections=most_connections), **options)
+
+    def _check_that_no_key_is_needed(self) -> None:
+        """Refuse to write what everybody can read among what was encrypted."""
+        row = self.database.read(lambda tx: tx.one("peek", {}))
+        if row is not None and row[0][:1] == ENCRYPTED:
+            raise EncryptionError(
+                f"What is stored in {self.database.path!r} is encrypted. Open it with its keys: "
+                f"Store.open(…, encryption=Encryption(…)). Without them nothing could be read, and what is written "
+                f"would lie there in the open."
+            )
 
     @property
     def blocking(self) -> bool:

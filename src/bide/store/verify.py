@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from bide.clock import Instant
-from bide.errors import StoreFormatError
+from bide.errors import StoreFormatError, UnknownThreadError
 from bide.store.bodies import Bodies
-from bide.store.database import Transaction
+from bide.store.database import Row, Transaction
 from bide.store.findings import Findings, Verification
 from bide.store.stored_rows import BLOB_USES, PAGE, Values
 from bide.store.verify_beside import check_beside, check_lost
 from bide.store.verify_course import check_events, check_journal, check_waits, read_runs
 from bide.store.verify_history import check_history
 from bide.store.verify_rows import RESTORE, Reference, RowReader
+from bide.store.verify_saver import check_saver_thread
 
 if TYPE_CHECKING:
     from bide.store.store import Store
@@ -31,9 +32,10 @@ def verify(
 ) -> Verification:
     """Look at one thread, or at everything."""
     found = Findings(most)
-    names = [thread_id] if thread_id is not None else _thread_ids(store, found)
+    check = _check_thread if thread_id is None else _check_named
+    names = _thread_ids(store, found) if thread_id is None else [str(thread_id)]
     for number, name in enumerate(names, 1):
-        _look(store, found, name, lambda tx, part, name=name: _check_thread(tx, store, part, name, deep=deep))  # type: ignore[misc]
+        _look(store, found, name, lambda tx, part, name=name: check(tx, store, part, name, deep=deep))  # type: ignore[misc]
         if progress is not None:
             progress(number, name)
     if thread_id is None:
@@ -46,7 +48,7 @@ def check_one(tx: Transaction, bodies: Bodies, now: Instant, thread_id: str, *, 
     found = Findings(most)
     row = tx.one("inspect_thread", {"thread_id": thread_id})
     if row is not None:
-        _check_living(RowReader(tx, bodies, found, thread_id), row[4], now, deep=True)
+        _check_living(RowReader(tx, bodies, found, thread_id), row, now, deep=True)
     return found.result()
 
 
@@ -80,6 +82,18 @@ def _look(store: Store, found: Findings, thread_id: str | None, work: Callable[[
         found.tell("I12", thread_id, str(problem), "")
 
 
+def _check_named(tx: Transaction, store: Store, found: Findings, thread_id: str, *, deep: bool) -> None:
+    """Look at what was asked for: a thread of ours, what is left of one, or one of LangGraph's with the same id."""
+    _check_thread(tx, store, found, thread_id, deep=deep)
+    is_ours = found.checked["threads"] > 0 or bool(found.problems)
+    is_theirs = check_saver_thread(RowReader(tx, store.bodies, found, thread_id), thread_id, deep=deep)
+    if not is_ours and not is_theirs:
+        raise UnknownThreadError(
+            f"There is no thread {thread_id!r} to look at, neither of Bide's own nor of a BideSaver. Check the "
+            f"thread_id, and which database is open; verify() without one looks at everything."
+        )
+
+
 def _check_thread(tx: Transaction, store: Store, found: Findings, thread_id: str, *, deep: bool) -> None:
     row = tx.one("inspect_thread", {"thread_id": thread_id})
     if row is None:
@@ -87,15 +101,16 @@ def _check_thread(tx: Transaction, store: Store, found: Findings, thread_id: str
         return
     found.checked["threads"] += 1
     reader = RowReader(tx, store.bodies, found, thread_id)
-    if [type(value) for value in row] != [str, str, str, str, int, int]:
+    if [type(value) for value in row] != [str, str, str, str, int, int, int]:
         reader.tell("I12", f"The thread's own row is damaged: {row!r:.200}.", RESTORE)
         return
-    _check_living(reader, row[4], store.clock.now(), deep=deep)
+    _check_living(reader, row, store.clock.now(), deep=deep)
 
 
-def _check_living(reader: RowReader, events: int, now: Instant, *, deep: bool) -> None:
+def _check_living(reader: RowReader, thread: Row, now: Instant, *, deep: bool) -> None:
+    _, _, _, _, events, _, pruned = thread
     runs: dict[str, Values] = read_runs(reader, now)
-    history = check_history(reader, runs, deep=deep)
+    history = check_history(reader, runs, was_pruned=bool(pruned), deep=deep)
     check_journal(reader, runs, history, deep=deep)
     asked = check_waits(reader, runs, history, deep=deep)
     check_events(reader, runs, history, asked, count=events, deep=deep)

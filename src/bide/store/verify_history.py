@@ -41,9 +41,9 @@ class Told(NamedTuple):
     """Whether retention has been here: then what older checkpoints speak of may be gone."""
 
 
-def check_history(reader: RowReader, runs: Mapping[str, Values], *, deep: bool) -> Told:
+def check_history(reader: RowReader, runs: Mapping[str, Values], *, was_pruned: bool, deep: bool) -> Told:
     """Look at every checkpoint, and at the channel log."""
-    return _Checking(reader, runs, deep=deep).all()
+    return _Checking(reader, runs, deep=deep).all(was_pruned=was_pruned)
 
 
 class _Checking:
@@ -56,15 +56,14 @@ class _Checking:
         """Graphs with checkpoints that cannot be read: what those speak of is not known."""
         self.tasks: frozenset[str] | None = None
 
-    def all(self) -> Told:
+    def all(self, *, was_pruned: bool) -> Told:
         graphs = {
             ns: self._read_graph(ns, rows)
             for ns, rows in groupby(self.reader.sound(CHECKPOINTS), lambda row: row["ns"])
         }
-        # Where retention has been, the beginning is gone, and others with it that nobody builds on.
-        was_pruned = any(_has_lost_its_beginning(nodes) for nodes in graphs.values())
         leaves: list[tuple[str, int]] = []
         for ns, nodes in graphs.items():
+            # Where retention has been, checkpoints are gone that nobody builds on, though others were made from them.
             self._check_parents(ns, nodes, may_be_gone=was_pruned or not self.reader.has_all_rows)
             self._check_bases(ns, nodes)
             parents = {node.parent for node in nodes.values()}
@@ -199,10 +198,6 @@ class _Checking:
                     history.read(seq)
                 except CodecError as problem:
                     self.reader.tell("I9", f"Checkpoint {seq} at {ns!r} cannot be read. {problem}", _FORK)
-
-
-def _has_lost_its_beginning(nodes: Mapping[int, Node]) -> bool:
-    return nodes[min(nodes)].parent is not None or any(node.is_pruned for node in nodes.values())
 
 
 def _fault(spans: Spans, kinds: Mapping[int, tuple[int, int]], wholes: list[int]) -> str | None:

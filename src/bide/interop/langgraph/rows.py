@@ -10,6 +10,7 @@ from bide.errors import BideError
 from bide.store.bodies import Bodies, collect_blobs
 from bide.store.database import Row, Transaction
 from bide.store.frames import Frame, unpack_frame
+from bide.store.lists import LogRow
 from bide.store.reads import noticing_damage
 from bide.store.saver_places import (
     saver_blobs,
@@ -192,6 +193,10 @@ class Rows:
             (seq, self._open(saver_value_place((thread_id, ns, channel, seq)), body))
             for seq, body in self.tx.all("saver_read_values", params)
         ]
+
+    def check_size(self, thread_id: str, row: LogRow) -> None:
+        """Refuse a value that has grown past what the store takes: it could not be written whole again."""
+        self._bodies.check_size(f"channel {row.channel!r} of thread {thread_id!r}", row.live)
 
     def write_value(self, thread_id: str, ns: str, channel: str, seq: int, body: bytes) -> None:
         """Add a row to the log of a channel."""

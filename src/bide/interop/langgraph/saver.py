@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from bide.errors import CorruptDataError, ThreadDeletedError
+from bide.errors import CorruptDataError, RetentionError, ThreadDeletedError
 from bide.interop.langgraph.packing import CodecSerializer, Packer
 from bide.interop.langgraph.putting import Putting, draft_of, forget_late, put_writes, writes_of
 from bide.interop.langgraph.reading import Pages, find, history_of, read_lines, tuple_of, wanted, with_last_good
@@ -59,6 +59,8 @@ class BideSaver(BaseCheckpointSaver[Any]):
         types: Iterable[type] = (),
         **options: Any,
     ) -> None:
+        if options.get("retention") is not None:
+            _refuse_retention()
         super().__init__(serde=serde if serde is not None else CodecSerializer(types))
         self._owns_store = not isinstance(where, Store)
         self.store = where if isinstance(where, Store) else Store.open(where, **options)
@@ -274,6 +276,15 @@ class BideSaver(BaseCheckpointSaver[Any]):
     async def _hop(self, work: Callable[..., T], *args: Any) -> T:
         """Call something that may wait for a disk: once, in a thread. What is in memory is called where we are."""
         return await asyncio.to_thread(work, *args) if self.store.blocking else work(*args)
+
+
+def _refuse_retention() -> NoReturn:
+    raise RetentionError(
+        "BideSaver takes no retention=: a policy is for threads of Bide's own graphs, and leaves LangGraph's alone. "
+        "Call saver.prune([thread_id, …]) to keep only the newest checkpoint of a thread, or "
+        "saver.delete_thread(thread_id). If Bide's own threads in the same database are meant, give a store that has "
+        "the policy: BideSaver(Store.open(url, retention=Retention(…)))."
+    )
 
 
 class Done:

@@ -97,6 +97,7 @@ class ValueLog:
         return logged.spans
 
     def _put(self, row: LogRow) -> None:
+        self._rows.check_size(self._thread_id, row)
         if row.until is not None:
             self._rows.delete_values(self._thread_id, self._ns, row.channel, (row.seq, row.until))
         self._rows.write_value(self._thread_id, self._ns, row.channel, row.seq, row.body)

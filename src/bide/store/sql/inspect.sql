@@ -3,14 +3,14 @@
 -- ── Page after page, in the order of the primary key: each begins after the last row of the one before ─────────────
 
 -- name: page_threads
-SELECT thread_id, uid, owner, graph, events, created_at
+SELECT thread_id, uid, owner, graph, events, created_at, pruned
 FROM threads
 WHERE thread_id > :thread_id
 ORDER BY thread_id
 LIMIT :most
 
 -- name: inspect_thread
-SELECT thread_id, uid, owner, graph, events, created_at
+SELECT thread_id, uid, owner, graph, events, created_at, pruned
 FROM threads
 WHERE thread_id = :thread_id
 
@@ -340,8 +340,8 @@ AND body = :old
 -- ── Bringing a thread in ───────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: import_thread
-INSERT INTO threads (thread_id, uid, owner, graph, events, created_at)
-VALUES (:thread_id, :uid, :owner, :graph, :events, :created_at)
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at, pruned)
+VALUES (:thread_id, :uid, :owner, :graph, :events, :created_at, :pruned)
 ON CONFLICT DO NOTHING
 
 -- name: import_runs

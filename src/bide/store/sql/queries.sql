@@ -15,8 +15,8 @@ WHERE uid = :uid
 
 -- name: insert_thread
 -- Two callers may make the same thread at once: the second inserts nothing and is told so.
-INSERT INTO threads (thread_id, uid, owner, graph, events, created_at)
-VALUES (:thread_id, :uid, :owner, :graph, 0, :now)
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at, pruned)
+VALUES (:thread_id, :uid, :owner, :graph, 0, :now, 0)
 ON CONFLICT (thread_id) DO NOTHING
 
 -- name: hold_thread
@@ -38,6 +38,12 @@ AND uid = :uid
 SELECT deleted_at
 FROM tombstones
 WHERE uid = :uid
+
+-- name: peek
+-- Some row, to see how it is sealed.
+SELECT body
+FROM checkpoints
+LIMIT 1
 
 -- name: insert_worker
 INSERT INTO workers (worker_id, host, pid, started, lease_until)

@@ -24,7 +24,8 @@ CREATE TABLE migrations (
 );
 
 -- A durable identity. `uid` is one life of it: deleting a thread and making it again gives another, so that an old
--- question's id can never answer a new one. Its head is its newest checkpoint; `events` counts its log. Whoever takes,
+-- question's id can never answer a new one. Its head is its newest checkpoint; `events` counts its log. From when
+-- retention first lets go something of it, it is `pruned`: then parts of its history may be missing. Whoever takes,
 -- edits, prunes or deletes a thread locks this row first.
 CREATE TABLE threads (
     thread_id   TEXT   PRIMARY KEY,
@@ -32,7 +33,8 @@ CREATE TABLE threads (
     owner       TEXT   NOT NULL,
     graph       TEXT   NOT NULL,
     events      BIGINT NOT NULL,
-    created_at  BIGINT NOT NULL
+    created_at  BIGINT NOT NULL,
+    pruned      BIGINT NOT NULL CHECK (pruned IN (0, 1))
 );
 
 -- The lives of threads that were deleted: whoever still holds one is told so, and writes nothing.

@@ -118,6 +118,12 @@ AND pruned = 0
 
 -- ── Letting go ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+-- name: mark_pruned
+UPDATE threads
+SET pruned = 1
+WHERE thread_id = :thread_id
+AND pruned = 0
+
 -- name: hide_checkpoint
 UPDATE checkpoints
 SET pruned = 1
