@@ -10,7 +10,14 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from bide import END, START, Command, CompiledGraph, StateGraph, Store, add_messages, interrupt
-from bide.errors import ConflictError, RetentionError, StoreError, ThreadDeletedError, UnknownCheckpointError
+from bide.errors import (
+    ConflictError,
+    RetentionError,
+    StoreError,
+    ThreadDeletedError,
+    UnknownCheckpointError,
+    UnknownThreadError,
+)
 from bide.store.retention import Pruned, Retention
 from bide.store.rows import Taking
 from tests.store.conftest import FakeClock
@@ -612,8 +619,9 @@ def test_policy_of_the_store_holds_where_prune_names_none(store, clock):
     assert store.prune(thread_id="t").threads == 1
 
 
-def test_thread_that_is_not_there_is_not_pruned(store):
-    assert store.prune(keep_last=1, ttl="1d", thread_id="nobody") == Pruned()
+def test_thread_that_is_not_there_is_not_pruned_and_named(store):
+    with pytest.raises(UnknownThreadError, match="'nobody'"):
+        store.prune(keep_last=1, ttl="1d", thread_id="nobody")
 
 
 def test_store_without_a_policy_must_be_told_what_may_go(store):

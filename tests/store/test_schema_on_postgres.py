@@ -127,5 +127,5 @@ def test_value_comes_back_as_it_was_whatever_it_is(connection, value):
 
 @pytest.mark.parametrize("name", ["", "1st", 'a"b', "a b", "a;b", "x" * 64, "ä", 5])
 def test_name_that_is_none_for_a_schema_is_refused(name):
-    with pytest.raises(StoreUnavailableError, match="is no name for a schema"):
+    with pytest.raises(StoreUnavailableError, match="is no name for a schema: use a–z, A–Z, 0–9 and _"):
         checked_schema(name)

@@ -30,6 +30,11 @@ PATIENCE_SECONDS = 30
 OURS = ("store/gate.py", "store/sqlite.py", "store/sqlite_log.py")
 
 
+# Programs may watch themselves: then Python's own code runs inside of calls that are written in C, and Ctrl-C may come
+# there. It cannot be removed again, and does nothing.
+sys.addaudithook(lambda *_: None)
+
+
 def is_open(path: Path) -> bool:
     """Whether another process would be let in."""
     gate = Gate(f"{path}-lock", patience=5)

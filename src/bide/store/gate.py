@@ -94,14 +94,22 @@ class Gate:
                 self._enter()
                 return work(*arguments)
             finally:
-                self._leave_gate()
+                try:
+                    self._leave_gate()
+                except BaseException:
+                    self._leave_gate()  # an audit hook of the program was stopped before the lock was let go
+                    raise
 
     def _enter(self) -> None:
         try:
             self._take(self._place, IN_LINE_SECONDS)
             self._take(self._gate, NEXT_SECONDS)
         finally:
-            self._leave_place()
+            try:
+                self._leave_place()
+            except BaseException:
+                self._leave_place()  # as above
+                raise
 
     def _take(self, file: int, pauses: tuple[float, float]) -> None:
         try:

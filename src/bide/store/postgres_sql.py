@@ -113,8 +113,8 @@ def checked_schema(schema: str | None) -> str | None:
     """Refuse a name that would have to be quoted by whoever looks at the database with a program of their own."""
     if schema is not None and (not isinstance(schema, str) or not _SCHEMA_NAME.fullmatch(schema)):
         raise StoreUnavailableError(
-            f"schema={schema!r} is no name for a schema: use letters, digits and underscores, at most 63, and begin "
-            f"with a letter."
+            f"schema={schema!r} is no name for a schema: use a–z, A–Z, 0–9 and _, at most 63 of them, and begin with "
+            f"a letter or _."
         )
     return schema
 

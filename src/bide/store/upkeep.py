@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from bide.clock import Instant
-from bide.errors import RetentionError
+from bide.errors import RetentionError, UnknownThreadError
 from bide.store.database import Row
 from bide.store.pruning import Keeper
 from bide.store.retention import Pruned, Retention, Rule, rule_of
@@ -44,7 +44,18 @@ def prune(store: Store, thread_id: object = None, *, is_patient: bool = True, **
     else:
         rule = rule_of(now, **given, horizon=horizon)
     visit = Round(keeper, rule, now, store._stopped)
-    return visit.through_all() if named is None else visit.through_one(named)
+    if named is None:
+        return visit.through_all()
+    _check_known(store, named)
+    return visit.through_one(named)
+
+
+def _check_known(store: Store, thread_id: str) -> None:
+    if store.database.read(lambda tx: tx.one("read_thread", {"thread_id": thread_id})) is None:
+        raise UnknownThreadError(
+            f"There is no thread {thread_id!r} to prune. Nothing was deleted. Check the thread_id, and which database "
+            f"is open; a thread of LangGraph's on a BideSaver is pruned with saver.prune([{thread_id!r}])."
+        )
 
 
 def _policy_of(store: Store) -> dict[str, Any]:
