@@ -63,6 +63,7 @@ def newest_inside(inside: dict[tuple[str, int], Any], left: dict[int, Any], keep
 @given(histories, st.integers(1, 12), histories, st.integers(1, 12))
 @settings(
     max_examples=25,
+    derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -150,6 +150,8 @@ class Writer:
         results, self._results = self._results, ()
         rows, self._rows = {ns: without_what_nobody_reads(row) for ns, row in self._rows.items()}, {}
         own = rows.pop("", None)
+        if own is not None:
+            rows = {ns: row for ns, row in rows.items() if is_reachable(ns, own)}
         self.store.commit(
             lease, held._replace(checkpoint=own, carried=tuple(rows.values()), journal=(*results, *held.journal))
         )
@@ -172,6 +174,12 @@ def without_what_nobody_reads(row: CheckpointRow) -> CheckpointRow:
             part for part in row.channels if any(a <= part.seq <= b for a, b in logged.get(part.channel, ()))
         )
     )
+
+
+def is_reachable(ns: str, own: CheckpointRow) -> bool:
+    """Whether anybody can ask for a graph inside: its step was planned at a checkpoint that is written, or it lasts."""
+    number = ns.partition(".")[0]
+    return is_lasting(ns) or not number.isdecimal() or int(number) in (own.seq, own.parent)
 
 
 def is_lasting(ns: str) -> bool:
