@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
-from threading import Event
+from threading import Event, Lock
 from typing import Protocol
 
 Instant = int
@@ -28,12 +28,46 @@ class Clock(Protocol):
         ...
 
 
+def elapsed() -> float:
+    """Return seconds on a clock that nobody sets: it tells how much time has passed, also while a machine slept."""
+    return time.clock_gettime(_SINCE_BOOT)
+
+
+# Linux counts the time that a machine sleeps here alone; elsewhere the monotonic clock does, or nothing can.
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", 0))
+if not hasattr(time, "clock_gettime"):  # pragma: no cover — Windows
+    elapsed = time.monotonic
+
+
+class ForwardOnly:
+    """Keeps a clock from going backwards: when it is set back, it goes on at half speed until it is right again.
+
+    It does not stand still meanwhile: what is due would never come, and a worker that died would never be missed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._latest = 0.0
+        self._told_at = 0.0
+
+    def after(self, reading: float) -> Instant:
+        """Return a reading in milliseconds, or what comes after the last one if that is later."""
+        with self._lock:
+            told_at = elapsed()
+            slow = self._latest + max(told_at - self._told_at, 0) * 500
+            self._latest, self._told_at = max(reading, slow), told_at
+            return int(self._latest)
+
+
+_forward_only = ForwardOnly()
+
+
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's own clock, which within a process never goes backwards."""
 
     def now(self) -> Instant:
         """Return the present instant."""
-        return time.time_ns() // 1_000_000
+        return _forward_only.after(time.time_ns() / 1_000_000)
 
     def sleep(self, seconds: float, stopped: Event) -> None:
         """Wait in the caller's thread."""

@@ -13,9 +13,12 @@
     │   ├── UnknownInterruptError  no open question has this id
     │   ├── AmbiguousResumeError   one answer, several open questions
     │   ├── InvalidAnswerError     the answer does not fit the question's schema
+    │   ├── WaitExpiredError       the answer came after the deadline
     │   └── ThreadPausedError      plain input on a thread that waits for an answer
     ├── InterruptError             `interrupt()` was used where it cannot pause
     │   └── InterruptSwallowedError  the node caught the pause and went on
+    ├── WaitExpired                inside a node: nobody answered in time
+    ├── WaitCancelled              inside a node: its question was withdrawn
     ├── ReplayMismatchError        the node did something else than when it was first run
     ├── StepError                  a `step()` was used wrongly, or cannot be kept
     ├── NodeTimeoutError           a node took longer than its `timeout`
@@ -32,6 +35,7 @@
         ├── ConflictError          somebody else was faster; nothing was written
         │   ├── ThreadBusyError    another run is live on this thread
         │   ├── AlreadyAnsweredError  the question has its answer already
+        │   ├── IdempotencyError   a key was used before, for something else
         │   ├── LeaseLostError     another worker has taken this run over
         │   ├── ThreadDeletedError the thread was deleted since it was read
         │   └── ThreadExistsError  a thread is to be imported under an id that is taken
@@ -112,6 +116,15 @@ class InvalidAnswerError(ResumeError):
     """The answer does not fit the question's schema; the question stays open."""
 
 
+class WaitExpiredError(ResumeError):
+    """The answer came after the deadline of the wait; nothing was written."""
+
+    def __init__(self, message: str, *, outcome: Any = None):
+        super().__init__(message)
+        self.outcome = outcome
+        """How the wait was settled."""
+
+
 class ThreadPausedError(ResumeError):
     """Plain input was given to a thread that waits for an answer."""
 
@@ -122,6 +135,22 @@ class InterruptError(BideError, RuntimeError):
 
 class InterruptSwallowedError(InterruptError):
     """A node caught the signal of its own `interrupt()` and went on."""
+
+
+class WaitExpired(BideError, TimeoutError):
+    """Raised inside a node: nobody answered in time, and no default was given. Catch it there."""
+
+    def __init__(self, message: str, *, wait_id: str = ""):
+        super().__init__(message)
+        self.wait_id = wait_id
+
+
+class WaitCancelled(BideError):
+    """Raised inside a node: its question was withdrawn. Catch it there."""
+
+    def __init__(self, message: str, *, wait_id: str = ""):
+        super().__init__(message)
+        self.wait_id = wait_id
 
 
 class ReplayMismatchError(BideError, RuntimeError):
@@ -225,6 +254,15 @@ class ThreadBusyError(ConflictError):
 
 class AlreadyAnsweredError(ConflictError):
     """The question has its answer already; an answer stands."""
+
+    def __init__(self, message: str, *, outcome: Any = None):
+        super().__init__(message)
+        self.outcome = outcome
+        """Who was first, when and through what, where that is known."""
+
+
+class IdempotencyError(ConflictError):
+    """A key was used before, for something else; nothing was done."""
 
 
 class LeaseLostError(ConflictError):

@@ -160,12 +160,16 @@ class RunControl:
 
 
 class RunStatus(StrEnum):
-    """Where a run stands. `READY`, `RUNNING`, `WAITING` and `BLOCKED` are live: one such run per thread."""
+    """Where a run stands. `READY`, `RUNNING`, `WAITING`, `BLOCKED` and `DEAD` are live: one such run per thread."""
 
+    QUEUED = "queued"
+    """Behind another run of its thread, or not due yet."""
     READY = "ready"
     RUNNING = "running"
     WAITING = "waiting"
     BLOCKED = "blocked"
+    DEAD = "dead"
+    """Out of service, because its workers were lost again and again; until somebody releases it."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 from bide.engine.plan import planned_at, question_id
 from bide.engine.run_context import Journal, RunContext
@@ -22,12 +22,12 @@ from bide.errors import (
     NodeTimeoutError,
     ReplayMismatchError,
     StepError,
+    WaitCancelled,
+    WaitExpired,
 )
 from bide.shape import build, json_schema
-from bide.types import Command, Overwrite, Runtime, StreamWriter, WaitStatus
-
-if TYPE_CHECKING:
-    pass
+from bide.types import UNSET, Command, Overwrite, Runtime, StreamWriter, WaitStatus
+from bide.waits.asked import WaitOptions, read_needs_of
 
 
 class Pause(BaseException):
@@ -246,6 +246,7 @@ def interrupt(
     key: str | None = None,
     response_schema: Any = None,
     update: Any = None,
+    **options: Unpack[WaitOptions],
 ) -> Any:
     """Pause this thread until somebody answers, and return the answer.
 
@@ -254,6 +255,11 @@ def interrupt(
     their order, and a question that reads differently on replay, though the state is the same, is an error: the answer
     was given to the first one.
     `update` is merged into the state together with the pause, once.
+
+    `wake` is a condition (`bide.waits`): a fact that satisfies it answers. After `timeout` ("48h") the call returns
+    `default`; without one it raises `WaitExpired`; `on_timeout="cancel"` or `"fail"` ends the run instead. `title`,
+    `assignees` and `tags` are for the inbox; `remind_every` and `escalate_after` tell those people again, and then
+    `escalate_to`.
     """
     context = task_context("interrupt()")
     journal = context.run.journal
@@ -265,9 +271,10 @@ def interrupt(
         )
     question = _question(context, journal, value, key, response_schema, update)
     wait = context.waits.get(question.key)
-    if wait is not None and wait.status is WaitStatus.ANSWERED:
-        return _answer(context, question, wait, response_schema, is_keyed=key is not None)
-    _ask(context, question)
+    if wait is not None and wait.status is not WaitStatus.OPEN:
+        default = options.get("default", UNSET)
+        return _settled(context, question, wait, response_schema, default, is_keyed=key is not None)
+    _ask(context, question._replace(needs=read_needs_of(options, question.schema)))
 
 
 def _question(context: TaskContext, journal: Journal, value: Any, key: str | None, shape: Any, update: Any) -> Question:
@@ -312,7 +319,8 @@ def _check_update(context: TaskContext, journal: Journal, update: Any) -> None:
         journal.codec.encode(item.value if isinstance(item, Overwrite) else item, f"state[{key!r}]")
 
 
-def _answer(context: TaskContext, question: Question, wait: Wait, shape: Any, *, is_keyed: bool) -> Any:
+def _settled(context: TaskContext, question: Question, wait: Wait, shape: Any, default: Any, *, is_keyed: bool) -> Any:
+    """Return what a question was settled with, if it is the same question."""
     asked = wait.question
     # After an edit from outside, or an update that came with the pause, a question may well read differently.
     is_as_planned = planned_at(context.task.id) == context.assignment.checkpoint.seq
@@ -322,6 +330,16 @@ def _answer(context: TaskContext, question: Question, wait: Wait, shape: Any, *,
             f"  answered: {asked.value!r}\n  asked now: {question.value!r}\n"
             f"An answer counts only for the question it was given to. Make what the question is built from repeatable "
             f"(put it into step(), or into an earlier node), or name the question: interrupt(…, key='…')."
+        )
+    if wait.status is WaitStatus.CANCELLED:
+        raise WaitCancelled(f"The question of node {question.node!r} was withdrawn.", wait_id=question.id)
+    if wait.status is WaitStatus.EXPIRED:
+        if default is not UNSET:
+            return default
+        raise WaitExpired(
+            f"Nobody answered node {question.node!r} in time. Catch WaitExpired in the node, or give "
+            f"interrupt(…, default=…).",
+            wait_id=question.id,
         )
     if shape is None:
         return wait.answer

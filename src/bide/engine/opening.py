@@ -67,6 +67,8 @@ class Request(NamedTuple):
     """Whether there is a thread in a store at all; graphs inside it may choose not to be saved."""
     recursion_limit: int = 10_000
     control: RunControl | None = None
+    is_held: bool = False
+    """Whether the run was claimed before, by whoever asks."""
 
 
 class Opening(NamedTuple):
@@ -93,7 +95,7 @@ NOTHING = Loaded(None, 0, None, None, {}, {}, {}, ())
 def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
     """Decide what this call does with the thread."""
     run = loaded.run
-    if run is not None and run.status is RunStatus.RUNNING and not run.is_orphan:
+    if run is not None and run.status is RunStatus.RUNNING and not run.is_orphan and not request.is_held:
         raise ThreadBusyError(
             f"Another run is live on thread {loaded.thread_id!r}, and its worker is alive. A thread has one run at a "
             f"time: wait for it to finish or pause, or use another thread_id."
@@ -103,6 +105,8 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
     given = request.input
     if loaded.checkpoint is not None and loaded.checkpoint.seq != loaded.head:
         return (yield from _at_older(spec, request, loaded, loaded.checkpoint))
+    if given is None and request.is_held:
+        return (yield from _go_on_held(spec, loaded))
     if given is None:
         return _go_on(loaded)
     if isinstance(given, Command):
@@ -203,6 +207,17 @@ def _go_on(loaded: Loaded) -> Opening | Ending:
     return _taken(loaded, checkpoint, [])
 
 
+def _go_on_held(spec: GraphSpec, loaded: Loaded) -> Opened:
+    """Go on with a run that a worker has claimed: answers were recorded before, by whoever gave them."""
+    before = loaded.checkpoint
+    if before is None:
+        return _go_on(loaded)
+    returned = returned_answers(loaded, ())
+    if returned and one_or_all(returned) != before.resume_value and not has_begun(loaded):
+        return (yield from _resume(spec, loaded, (), ()))
+    return _taken(loaded, before, [])
+
+
 def _taken(
     loaded: Loaded,
     checkpoint: Checkpoint,
@@ -273,7 +288,7 @@ def _resume(
     before = loaded.checkpoint
     assert before is not None, "a wait belongs to a checkpoint"
     checkpoint, changed = edited_checkpoint(spec, before, writes, source="update")
-    has_returned = any(question.kind == "return" for question, _ in answers)
+    has_returned = not answers or any(question.kind == "return" for question, _ in answers)
     returned = returned_answers(loaded, answers) if has_returned else {}
     if returned or goto:
         checkpoint = checkpoint._replace(

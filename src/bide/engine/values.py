@@ -9,6 +9,7 @@ from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
 from bide.types import UNSET, Command, Interrupt, RunStatus, Send, WaitStatus
+from bide.waits.needs import Needs
 
 
 class Task(NamedTuple):
@@ -47,6 +48,8 @@ class Question(NamedTuple):
     """Why the answer it had does not fit; the question is open again."""
     place: tuple[int, ...] = ()
     """For each `@task` on the way to it, as which call that one was made."""
+    needs: Needs | None = None
+    """What brings the answer, until when, and for whom; stored when it is asked."""
 
     @property
     def is_static(self) -> bool:
@@ -172,6 +175,8 @@ class Loaded(NamedTuple):
     """Ids of all tasks with a recorded result, those of graphs inside this one included."""
     failed: frozenset[str] = frozenset()
     """Ids of all tasks with a recorded error, at any depth."""
+    parent: str | None = None
+    """The thread that has spawned this one."""
 
     @property
     def open_waits(self) -> tuple[Wait, ...]:

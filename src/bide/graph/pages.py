@@ -124,6 +124,7 @@ class Pages:
             WaitStatus.OPEN,
             question.digest,
             shown,
+            needs=question.needs,
         )
 
     def event(self, kind: str, body: Mapping[str, Any]) -> EventRow:
@@ -145,6 +146,7 @@ class Pages:
             uid=stored.uid,
             head=stored.head,
             run=None if run is None else RunInfo(run.run_id, run.status, run.epoch, run.is_orphan),
+            parent=stored.parent,
         )
 
     def step_of(self, checkpoint: Checkpoint | None, journal: Iterable[JournalRow], waits: Iterable[WaitRow]) -> Loaded:

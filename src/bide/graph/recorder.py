@@ -28,17 +28,21 @@ from bide.graph.door import Reference
 from bide.graph.durability import Writer
 from bide.graph.migration import Migrate, migrated
 from bide.graph.pages import Pages, told
+from bide.graph.summary import summary_of
 from bide.store import Store
+from bide.store.queue_rows import Start
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
     JournalRow,
     Lease,
+    Report,
     RunRow,
     Stored,
     Taking,
     Transition,
     WaitRow,
+    checkpoint_id,
 )
 from bide.types import Durability, RunStatus, WaitStatus
 
@@ -52,6 +56,8 @@ class Hold:
         self.uid = ""
         self.lease: Lease | None = None
         self.writer = Writer(store, durability)
+        self.parent: str | None = None
+        """The thread that is told when this one ends."""
         self.journal: tuple[JournalRow, ...] = ()
         """What was read of the step under way: for graphs inside its tasks, which look for their own lines in it."""
         self.waits: tuple[WaitRow, ...] = ()
@@ -180,6 +186,7 @@ class Recorder:
             checkpoint=None if checkpoint is None else self.pages.checkpoint_row(checkpoint, begin.changed),
             events=self._begin_events(begin),
             seen=self._seen(begin.claim or begin.supersede),
+            lease=self.hold.lease,
         )
         hold = self.hold
         hold.uid, hold.lease = self.store.begin(taking)
@@ -202,6 +209,8 @@ class Recorder:
         if begin.answers:
             answers = {question.node: answer for question, answer in begin.answers if not question.is_static}
             return (*before, event("run.resumed", {"answers": answers}))
+        if self.hold.lease is not None and begin.checkpoint is None:
+            return before  # whoever made it ready has told why
         if begin.claim is not None and begin.claim.is_orphan:
             return (*before, event("run.taken_over", {"epoch": begin.claim.epoch + 1}))
         planned = [] if begin.checkpoint is None else list(begin.checkpoint.next)
@@ -271,7 +280,15 @@ class Recorder:
             error=told(commit.error),
             over=(self.prefix,) if commit.is_over and self.has_records else (),
             carried=commit.carried,
+            report=self._report(commit, row),
         )
+
+    def _report(self, commit: Commit, row: CheckpointRow | None) -> Report | None:
+        """Tell the thread that has spawned this one how it ended: in short, and where all of it is."""
+        if self.hold.parent is None or commit.status not in _ENDS:
+            return None
+        reference = checkpoint_id(self.uid, self.head if row is None else row.seq)
+        return Report(commit.status, summary_of(self.spec, commit.checkpoint), reference, told(commit.error))
 
     def _prepare(self, prepare: Prepare) -> CheckpointRow:
         row = self.pages.checkpoint_row(prepare.checkpoint, prepare.changed)
@@ -317,8 +334,8 @@ class Recorder:
         self.hold.writer.flush(self._held())
 
     def check_held(self) -> None:
-        """Raise LeaseLostError if the run is no longer ours."""
-        self._held()
+        """Raise LeaseLostError if the run is no longer ours, or not surely so."""
+        self.store.check_held(self._held())
 
     def keep(self, task: Task, key: str, entry: JournalEntry) -> None:
         """Keep the result of a step."""
@@ -337,6 +354,13 @@ class Recorder:
         self.hold.writer.flush(lease)
         body = self.store.transact(lease, task.id, key, make)
         return results[-1] if results else self.codec.decode(body, f"result of step {key!r}")
+
+    def spawn(self, task: Task, key: str, entry: JournalEntry, start: Start) -> None:
+        """Start a child thread, and keep that it was, in one transaction."""
+        self._note(True)
+        lease = self._held()
+        self.hold.writer.flush(lease)
+        self.store.spawn(lease, self.pages.step_row(task, key, entry, entry.value), start)
 
     def is_unchanged(self, key: str, value: Any) -> bool:
         """Say whether a state key is stored with just this value."""
@@ -360,6 +384,7 @@ class Recorder:
         if stored is None:
             return NOTHING._replace(thread_id=hold.thread_id, place=self.store.database.path)
         hold.uid, hold.journal, hold.waits = stored.uid, stored.journal, stored.waits
+        hold.parent = stored.parent
         return self._migrated(self.pages.loaded(stored))
 
     def _migrated(self, loaded: Loaded) -> Loaded:
@@ -444,6 +469,9 @@ class Recorder:
                 + (f" in thread {self.thread_id!r}" if self.thread_id else "")
                 + ". The thread may have been deleted, or another database is open. See get_state_history(config)."
             )
+
+
+_ENDS = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
 
 
 def _run_row(run: RunInfo | None) -> RunRow | None:

@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from bide.clock import Clock
+
+if TYPE_CHECKING:
+    from bide.store.doorbell import Doorbell
+    from bide.store.lease import Lifeline
 
 SQL = Path(__file__).parent / "sql"
 
@@ -97,6 +103,18 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Let go of the database."""
+        ...
+
+    def clock(self) -> Clock:
+        """Return the clock by which everybody who shares this database decides what is due, and who is gone."""
+        ...
+
+    def lifeline(self, lease: float) -> Lifeline:
+        """Return a way to renew a lease of so many seconds, which is there when all connections are in use."""
+        ...
+
+    def doorbell(self) -> Doorbell:
+        """Return a bell that others who share this database can hear."""
         ...
 
     # ── For migrate.py alone ───────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from bide.clock import Clock
 from bide.errors import StoreError, did_you_mean
 from bide.store.seal import Seal
+from bide.store.workers import LONGEST_LEASE, SHORTEST_LEASE
 
 if TYPE_CHECKING:
     from bide.store.retention import Retention
@@ -20,6 +21,7 @@ class StoreOptions(TypedDict, total=False):
     owner: str
     largest_value: int
     retention: Retention | None
+    lease: float
 
 
 def check_options(options: Any) -> None:
@@ -47,5 +49,11 @@ _MISTAKES: dict[str, tuple[Any, str]] = {
     "largest_value": (
         lambda given: isinstance(given, int) and not isinstance(given, bool) and given > 0,
         "give a number of bytes, as 64 * 1024 * 1024",
+    ),
+    "lease": (
+        lambda given: (
+            isinstance(given, int | float) and not isinstance(given, bool) and SHORTEST_LEASE <= given <= LONGEST_LEASE
+        ),
+        f"give seconds, from {SHORTEST_LEASE} to {LONGEST_LEASE:.0f}, as 30",
     ),
 }

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bide.clock import Instant
 from bide.store.rows import CheckpointRow, JournalRow, Lease, OpenWaitRow, WaitRow
 from bide.store.seal import place_of
+
+if TYPE_CHECKING:
+    from bide.store.queue_rows import WaitView
 
 
 def checkpoint_place(lease: Lease, row: CheckpointRow, now: Instant) -> str:
@@ -18,7 +23,7 @@ def journal_place(thread_id: str, line: JournalRow) -> str:
     return place_of("journal", thread_id, line.task_id, line.kind, line.key, line.phase, line.name, line.digest)
 
 
-def question_place(thread_id: str, wait: WaitRow | OpenWaitRow) -> str:
+def question_place(thread_id: str, wait: WaitRow | OpenWaitRow | WaitView) -> str:
     """Return the place of a question."""
     return place_of("waits", thread_id, wait.wait_id, wait.task_id, wait.node, wait.key, wait.kind, "question")
 

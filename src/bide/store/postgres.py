@@ -13,11 +13,14 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from bide.clock import elapsed
 from bide.errors import BideError, StoreError
 from bide.failpoints import ON as FAILPOINTS_ON
 from bide.failpoints import failpoint
 from bide.store.database import Transaction
+from bide.store.postgres_clock import PostgresClock, Reading
 from bide.store.postgres_connections import BorrowedPool, Connections, OwnConnections
+from bide.store.postgres_doorbell import PostgresDoorbell
 from bide.store.postgres_errors import (
     NOT_PREPARED,
     explain,
@@ -27,6 +30,7 @@ from bide.store.postgres_errors import (
     is_passing,
     is_read_only,
 )
+from bide.store.postgres_lifeline import PostgresLifeline
 from bide.store.postgres_outcomes import Slot, new_slots
 from bide.store.postgres_schema import PostgresSchema
 from bide.store.postgres_sql import Statements
@@ -68,6 +72,7 @@ class PostgresDatabase(PostgresSchema):
         self.path = self._connections.name + (f" (schema {schema})" if schema else "")
         self._patience = patience
         self._slots = new_slots()
+        self._clock: PostgresClock | None = None
         self._is_preparing = True
         self._was_reached = False
         self._has_tidied = False
@@ -165,6 +170,28 @@ class PostgresDatabase(PostgresSchema):
             raise
         tx.end_reading(wait=FAILPOINTS_ON)
         return value
+
+    # ── Between processes ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def clock(self) -> PostgresClock:
+        """Return the clock of the server."""
+        if self._clock is None:
+            self._clock = PostgresClock(lambda: self._try(self._read_clock))
+        return self._clock
+
+    def _read_clock(self, wire: Wire) -> Reading:
+        statement = self.statements.plain("read_clock")
+        sent_at = elapsed()
+        (told,) = wire.exchange([Command(statement, *statement.bind({}))], self._patience)
+        return Reading(sent_at, wire.rows(told)[0][0], elapsed())
+
+    def lifeline(self, lease: float) -> PostgresLifeline:
+        """Return a way to renew a lease that has a connection to itself."""
+        return PostgresLifeline(self._connections, self.statements, lease, lambda: self._clock)
+
+    def doorbell(self) -> PostgresDoorbell:
+        """Return a bell that every process hears which has this schema open."""
+        return PostgresDoorbell(self._connections, self.statements.schema)
 
     # ── Trying again ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -31,6 +31,19 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+def impatient(seconds: float) -> dict[str, Any]:
+    """Return settings of a connection that must not be silent for longer without anybody noticing."""
+    whole = max(int(seconds), 1)
+    return {
+        "connect_timeout": max(whole, 2),
+        "keepalives": 1,
+        "keepalives_idle": whole,
+        "keepalives_interval": max(whole // 3, 1),
+        "keepalives_count": 3,
+        "tcp_user_timeout": int(seconds * 1000),
+    }
+
+
 TRUSTED_SECONDS = 60.0
 """How long a connection may lie idle before the server is asked whether it still knows it: routers forget, too."""
 
@@ -44,6 +57,14 @@ class Connections(Protocol):
     @contextmanager
     def lend(self, patience: float) -> Iterator[Wire]:
         """Give out a wire for the length of a block; a broken one is not given out again."""
+        ...
+
+    def alone(self, patience: float) -> Wire:
+        """Make a wire beside all others, which are perhaps in use; ConnectionLost if there is none to be had."""
+        ...
+
+    def drop_alone(self, wire: Wire) -> None:
+        """Close a wire that was made by `alone`."""
         ...
 
     def close(self) -> None:
@@ -68,11 +89,28 @@ class OwnConnections:
         self._conninfo = make_conninfo(**{**SETTINGS, **given})
         self._most = most
         self._idle: list[Wire] = []
+        self._alone: list[Wire] = []
         self._count = 0
         self._is_closed = False
         self._changed = Condition()
         # A store that nobody closes is closed when it is collected, or when the process ends.
-        self._forgotten = finalize(self, _close_forgotten, self._idle, os.getpid())
+        self._forgotten = finalize(self, _close_forgotten, (self._idle, self._alone), os.getpid())
+
+    def alone(self, patience: float) -> Wire:
+        """Make a wire beside all others."""
+        conninfo = make_conninfo(self._conninfo, **impatient(patience))
+        try:
+            wire = Wire(psycopg.connect(conninfo, autocommit=True, prepare_threshold=None))
+        except psycopg.Error as problem:
+            raise ConnectionLost(str(problem)) from problem
+        self._alone.append(wire)
+        return wire
+
+    def drop_alone(self, wire: Wire) -> None:
+        """Close a wire that was made by `alone`."""
+        wire.close()
+        if wire in self._alone:
+            self._alone.remove(wire)
 
     @contextmanager
     def lend(self, patience: float) -> Iterator[Wire]:
@@ -197,6 +235,19 @@ class BorrowedPool:
                 wire = self._wires[connection] = Wire(connection)
             return wire
 
+    def alone(self, patience: float) -> Wire:
+        """Make a wire beside the pool, in the way in which it makes its own."""
+        conninfo, kwargs = _value(self._pool.conninfo), _value(self._pool.kwargs) or {}
+        given = {**kwargs, **impatient(patience), "autocommit": True}
+        try:
+            return Wire(self._pool.connection_class.connect(conninfo, **given))
+        except psycopg.Error as problem:
+            raise ConnectionLost(str(problem)) from problem
+
+    def drop_alone(self, wire: Wire) -> None:
+        """Close a wire that was made by `alone`."""
+        wire.close()
+
     def _take(self, patience: float) -> Any:
         from psycopg_pool import PoolClosed, PoolTimeout
 
@@ -227,11 +278,12 @@ class BorrowedPool:
             self._wires.clear()
 
 
-def _close_forgotten(idle: list[Wire], process: int) -> None:
+def _close_forgotten(forgotten: tuple[list[Wire], ...], process: int) -> None:
     """Close what nobody closed; not in a forked child, whose connections are its parent's."""
     if process == os.getpid():
-        for wire in idle:
-            wire.close()
+        for wires in forgotten:
+            for wire in wires:
+                wire.close()
 
 
 def _name_of(given: dict[str, Any]) -> str:
@@ -254,6 +306,11 @@ def _unknown_word(problem: str, conninfo: str) -> str:
         return ""
     known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
     return f" It knows no setting {found[1]!r}.{did_you_mean(found[1], known)}"
+
+
+def _value(given: Any) -> Any:
+    """Return what a pool was given, or what the function returns that it was given."""
+    return given() if callable(given) else given
 
 
 def _known(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -60,17 +60,20 @@ class Wire:
         self._pgconn = connection.pgconn
         self._prepared: set[bytes] = set()
         self._loader = Transformer(connection)
+        self._is_hurried = False
         self._left = 0
         """How many synchronisation points were sent whose answers nobody has read yet."""
 
     # ── Sending and receiving ──────────────────────────────────────────────────────────────────────────────────────
 
-    def exchange(self, commands: Sequence[Command], patience: float) -> list[Any]:
+    def exchange(self, commands: Sequence[Command], patience: float, *, is_hurried: bool = False) -> list[Any]:
         """Send commands and a synchronisation point; return the result of each command.
 
-        Raises Refused if the server refused one, and ConnectionLost if the connection broke on the way.
+        Raises Refused if the server refused one, and ConnectionLost if the connection broke on the way. Who is in a
+        hurry gives the connection up when the time is over; others have the server cancel what takes too long.
         """
         deadline = monotonic() + patience
+        self._is_hurried = is_hurried
         try:
             results = self._receive(self._send(commands), deadline)
         except Refused as problem:
@@ -169,6 +172,8 @@ class Wire:
         """
         readable, writable = wait_for(self._pgconn.socket, sending, max(deadline - monotonic(), 0))
         if not readable and not writable:
+            if self._is_hurried:
+                raise psycopg.OperationalError("the server did not answer in time")
             self._cancel()
             readable, writable = wait_for(self._pgconn.socket, sending, CANCEL_SECONDS)
             if not readable and not writable:
@@ -201,6 +206,18 @@ class Wire:
         """Ask the server for a sign of life."""
         self.leave(b"")
         return not self.is_broken and self.is_sound()
+
+    def heard(self) -> list[int]:
+        """Return who has rung since this was last asked: the numbers of their backends."""
+        found: list[int] = []
+        try:
+            self._pgconn.consume_input()
+            while (note := self._pgconn.notifies()) is not None:
+                found.append(note.be_pid)
+        except psycopg.Error as problem:
+            self.is_broken = True
+            raise ConnectionLost(str(problem).strip()) from problem
+        return found
 
     def lend(self) -> psycopg.Connection[Any]:
         """Return the connection as its driver knows it, for statements that are not ours."""

@@ -46,7 +46,7 @@ def read_thread(tx: Transaction, bodies: Bodies, thread_id: str, seq: int | None
     except CorruptDataError as problem:
         _name_last_good(problem, uid, history, head if seq is None else seq)
         raise
-    return Stored(uid, head, _run_of(run(), now), checkpoint, journal, waits)
+    return Stored(uid, head, _run_of(run(), now), checkpoint, journal, waits, thread[2])
 
 
 def _name_last_good(problem: CorruptDataError, uid: str, history: History, seq: int) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bide.store.frames import Frame
 from bide.store.lists import Logged, LogRow
 from bide.types import RunStatus, WaitStatus
+from bide.waits.needs import Needs
 
 
 def checkpoint_id(uid: str, seq: int) -> str:
@@ -74,6 +75,8 @@ class WaitRow(NamedTuple):
     question: bytes
     answer: bytes | None = None
     answered_at: int | None = None
+    needs: Needs | None = None
+    """What it is about, when it is registered; it is not read again with its thread."""
 
 
 class EventRow(NamedTuple):
@@ -131,6 +134,8 @@ class Stored(NamedTuple):
     checkpoint: Found | None
     journal: tuple[JournalRow, ...]
     waits: tuple[WaitRow, ...]
+    parent: str | None = None
+    """The thread that has spawned it."""
 
 
 class Taking(NamedTuple):
@@ -155,6 +160,17 @@ class Taking(NamedTuple):
     """The journal as it was read, when a run is taken that only seems to be left: nobody may have written since."""
     prefix: str = ""
     """Whose step is forgotten: that of all tasks whose id begins so."""
+    lease: Lease | None = None
+    """The run that was claimed before; None when it is to be claimed now."""
+
+
+class Report(NamedTuple):
+    """How a run ended, as its parent is told: in short, and where all of it is."""
+
+    status: RunStatus
+    summary: str = ""
+    checkpoint_id: str | None = None
+    error: str | None = None
 
 
 class Transition(NamedTuple):
@@ -172,6 +188,8 @@ class Transition(NamedTuple):
     """Whose step is over, so that its journal and its waits are done with: all tasks whose id begins so."""
     carried: tuple[CheckpointRow, ...] = ()
     """Checkpoints of graphs inside this one, written in the same transaction."""
+    report: Report | None = None
+    """What the thread's parent is told of its end, if it has one."""
 
     @property
     def is_plain(self) -> bool:

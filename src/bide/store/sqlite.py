@@ -11,12 +11,15 @@ from threading import Lock, get_ident
 from typing import Any, TypeVar
 from weakref import WeakSet, finalize
 
+from bide.clock import Clock, SystemClock
 from bide.errors import StoreError, StoreFormatError, StoreUnavailableError
 from bide.failpoints import ON as FAILPOINTS_ON
 from bide.failpoints import failpoint
 from bide.store.database import Transaction, sql_text, statements
+from bide.store.doorbell import Doorbell, FileDoorbell, InnerDoorbell
 from bide.store.filesystems import check_local
 from bide.store.gate import Gate, NoGate
+from bide.store.lease import Lifeline, SharedLifeline
 from bide.store.sqlite_errors import explain
 from bide.store.sqlite_header import APPLICATION_ID, check_kind, check_length
 from bide.store.sqlite_log import Log
@@ -306,6 +309,20 @@ class SqliteDatabase:
                 self._readers.append(connection)
                 return
         self._disconnect(connection)
+
+    # ── Between processes ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def clock(self) -> Clock:
+        """Return the clock of the machine, which all processes on a file share."""
+        return SystemClock()
+
+    def lifeline(self, lease: float) -> Lifeline:
+        """Return a way to renew a lease: one more write."""
+        return SharedLifeline(self)
+
+    def doorbell(self) -> Doorbell:
+        """Return a bell in the lock file, which every process on this database has open."""
+        return FileDoorbell(self.path + "-lock") if self.blocking else InnerDoorbell()
 
     # ── The schema ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from threading import Event as Signal
-from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Unpack
 
-from bide.clock import Clock, Instant, SystemClock, uuid7
-from bide.errors import EncryptionError, StoreError
+from bide.clock import Clock, uuid7
+from bide.errors import EncryptionError
 from bide.store.bodies import LARGEST, Bodies
 from bide.store.borrowed import BorrowedConnection
+from bide.store.claiming import Claiming, Turn
 from bide.store.database import Database, Transaction
 from bide.store.deletion import check_parent, delete_everything
+from bide.store.delivering import Delivering
+from bide.store.ending import ENDED, end_run, tell_parent
+from bide.store.lease import LeaseKeeper, Taken
 from bide.store.looking_after import LookedAfter
 from bide.store.migrate import migrate
 from bide.store.opening import open_database
@@ -28,6 +31,7 @@ from bide.store.reads import (
     read_thread,
     read_waits,
 )
+from bide.store.registering import hold_correlations, register
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -43,16 +47,19 @@ from bide.store.rows import (
     WaitRow,
 )
 from bide.store.seal import ENCRYPTED, Checksums, Seal
-from bide.store.workers import BEAT_SECONDS, FORGET_AFTER, LEASE, this_worker
+from bide.store.starting import Starting, new_uid
+from bide.store.waking import Waking
+from bide.store.workers import LEASE_SECONDS
 from bide.store.writes import Writing, lost, plain_step
 from bide.types import RunStatus
 
 if TYPE_CHECKING:
+    from bide.store.doorbell import Doorbell
     from bide.store.items import ItemStore
     from bide.store.retention import Retention
 
 
-class Store(LookedAfter):
+class Store(LookedAfter, Starting, Claiming, Waking, Delivering):
     """Threads in a database.
 
     `Store.open("sqlite:///bide.db")` opens a file, and makes it if need be; `":memory:"` keeps everything in memory,
@@ -69,9 +76,10 @@ class Store(LookedAfter):
         owner: str = "",
         largest_value: int = LARGEST,
         retention: Retention | None = None,
+        lease: float = LEASE_SECONDS,
     ) -> None:
         self.database = database
-        self.clock = clock or SystemClock()
+        self.clock = clock or database.clock()
         self.bodies = Bodies(encryption or Checksums(), owner, largest_value)
         try:
             self.version = migrate(database, self.clock.now())
@@ -80,11 +88,9 @@ class Store(LookedAfter):
         except BaseException:
             database.close()
             raise
-        self._worker = this_worker(self.clock.now())
-        self._driven: set[str] = set()
-        """The runs that this store object holds right now."""
-        self._is_registered = False
-        self._registering = Lock()
+        self.keeper = LeaseKeeper(database, self.clock, lease)
+        self.turns: dict[str, Turn] = {}
+        """Whose turn it was last, in each lane."""
         self._stopped = Signal()
         self.retention = retention
         if retention is not None:
@@ -109,7 +115,8 @@ class Store(LookedAfter):
 
         `encryption=Encryption(…)` encrypts what is stored. Values of more than `largest_value` bytes are refused. Large
         values are kept once for all threads of an `owner`. `retention=Retention(keep_last=50, ttl="30d")` lets old
-        checkpoints and threads go by themselves; without it, nothing is ever deleted.
+        checkpoints and threads go by themselves; without it, nothing is ever deleted. `lease` is for how many seconds
+        this process counts as alive after it was last heard of; it is heard of three times in that time.
         """
         check_options(options)
         return Store(open_database(url, schema=schema, most_connections=most_connections), **options)
@@ -138,21 +145,28 @@ class Store(LookedAfter):
 
         return ItemStore(self)
 
+    @cached_property
+    def doorbell(self) -> Doorbell:
+        """What wakes whoever waits for something to become ready, in this process and in others."""
+        return self.database.doorbell()
+
     # ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────
 
     def begin(self, taking: Taking) -> tuple[str, Lease]:
         """Take a thread, new or waiting: answers, first checkpoint and lease, all or nothing. Return uid and lease."""
         now = self.clock.now()
-        uid = taking.uid or _new_uid(now)
+        uid = taking.uid or new_uid(now)
+        if taking.lease is not None:
+            self._enter(taking, taking.lease, now)
+            return uid, taking.lease
         run_id = uuid7(now) if taking.claim is None else taking.claim.run_id
 
-        def take(tx: Transaction) -> Lease:
+        def take(tx: Transaction, taken: Taken) -> Lease:
             writing = Writing(tx, self.bodies, now)
-            if not self._is_registered:
-                tx.send("forget_workers", {"horizon": now - FORGET_AFTER})
-                tx.send("insert_worker", {**self._worker._asdict(), "lease_until": now + LEASE})
+            worker_id = taken.begin(tx, now)
             writing.hold_thread(taking, uid)
-            lease = self._claim(writing, taking, run_id)
+            lease = self._claim(writing, taking, run_id, worker_id)
+            taken.add(lease)
             writing.check_left(taking)
             writing.answer_waits(taking)
             if taking.forget:
@@ -166,26 +180,55 @@ class Store(LookedAfter):
             return lease
 
         self.database.check_present()
-        # Before it is committed: from that moment on others in this process may look at it.
-        self._driven.add(run_id)
-        try:
-            lease = self.database.write("begin", take)
-        except BaseException:
-            self._driven.discard(run_id)
-            raise
-        self._stay_alive()
+        with self.keeper.taking() as taken:
+            lease = self.database.write("begin", lambda tx: take(tx, taken))
         return uid, lease
 
-    def _claim(self, writing: Writing, taking: Taking, run_id: str) -> Lease:
+    def _claim(self, writing: Writing, taking: Taking, run_id: str, worker_id: str) -> Lease:
         """Hold the one live run of the thread: the one that was read, or a new one."""
-        thread_id, mine = taking.thread_id, self._worker.worker_id
+        thread_id = taking.thread_id
         if taking.supersede is not None:
             writing.change_run("supersede_run", taking.thread_id, taking.supersede)
         if taking.claim is not None:
-            writing.change_run("claim_run", thread_id, taking.claim, worker_id=mine)
+            writing.change_run("claim_run", thread_id, taking.claim, worker_id=worker_id)
             return Lease(thread_id, run_id, taking.claim.epoch + 1)
-        writing.insert_run(thread_id, run_id, mine)
+        writing.insert_run(taking, run_id, worker_id)
         return Lease(thread_id, run_id, 1)
+
+    def _enter(self, taking: Taking, lease: Lease, now: int) -> None:
+        """Begin with a run that was claimed before: its first checkpoint, if there is one, and its input is used up."""
+
+        def enter(tx: Transaction) -> None:
+            writing = Writing(tx, self.bodies, now)
+            tx.send("hold_thread", {"thread_id": taking.thread_id})
+            writing.hold_lease(lease)
+            if taking.forget:
+                writing.forget_step(taking.thread_id)
+            check_parent(tx, taking.thread_id, taking.checkpoint, taking.head)
+            if taking.checkpoint is not None:
+                writing.write_checkpoint(lease, taking.checkpoint)
+            tx.send("consume_input", {"thread_id": lease.thread_id, "run_id": lease.run_id})
+            seq = taking.head if taking.checkpoint is None else taking.checkpoint.seq
+            writing.log_events(taking.thread_id, lease.run_id, seq, taking.events)
+
+        if taking.checkpoint is not None or taking.forget or taking.events:
+            self.database.write("enter", enter)
+
+    # ── As a worker ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def worker_id(self) -> str:
+        """Who this store is at present among those who drive runs."""
+        return self.keeper.worker_id
+
+    def enlist(self) -> None:
+        """Make this process known as a worker, before it has anything to do."""
+        with self.keeper.taking() as taken:
+            self.database.write("enlist", lambda tx: taken.begin(tx, self.clock.now()))
+
+    def ring(self) -> None:
+        """Let workers that nap know that there may be something to do."""
+        self.doorbell.ring()
 
     # ── Driving it ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -199,24 +242,36 @@ class Store(LookedAfter):
                     raise lost(lease)
                 return
 
+        ended: list[str] = []
+
         def save(tx: Transaction) -> None:
             writing = Writing(tx, self.bodies, now)
-            # The thread's row first, as everybody does: two who wait for each other's row would have to begin again.
+            # In this order, as everybody does: two who wait for each other's rows would have to begin again.
+            if transition.waits:
+                hold_correlations(writing, transition.waits)
             seq = transition.head if row is None else row.seq
             writing.log_events(lease.thread_id, lease.run_id, seq, transition.events)
             if row is None:
                 writing.hold_lease(lease)
             else:
                 writing.write_checkpoint(lease, row)
-            _save_rest(writing, lease, transition)
+            _save_rest(writing, lease, transition, seq)
+            ended[:] = _ended(writing, lease, transition)
 
         if transition.status is not RunStatus.RUNNING:
             self.database.check_present()
         self.database.write("commit", save)
+        self.after_end(ended)
+        if transition.status is RunStatus.READY or ended:
+            self.ring()
 
     def let_go(self, lease: Lease) -> None:
         """Forget a run that is no longer driven here: if its end could not be written, others may take it at once."""
-        self._driven.discard(lease.run_id)
+        self.keeper.let_go(lease)
+
+    def check_held(self, lease: Lease) -> None:
+        """Raise LeaseLostError unless a run is surely ours: what has an effect outside must not begin otherwise."""
+        self.keeper.check(lease)
 
     def keep(self, lease: Lease, line: JournalRow) -> None:
         """Write one line of a task's journal."""
@@ -251,7 +306,7 @@ class Store(LookedAfter):
     def edit(self, taking: Taking, checkpoint: CheckpointRow) -> str:
         """Write one checkpoint without running anything; return the thread's uid."""
         now = self.clock.now()
-        uid = taking.uid or _new_uid(now)
+        uid = taking.uid or new_uid(now)
 
         def save(tx: Transaction) -> None:
             writing = Writing(tx, self.bodies, now)
@@ -283,7 +338,7 @@ class Store(LookedAfter):
 
     def _is_left_behind(self, run: RunRow) -> bool:
         """Whether a run is leased to this very object, which does not drive it: its end could not be written."""
-        return run.worker_id == self._worker.worker_id and run.run_id not in self._driven
+        return run.worker_id == self.keeper.worker_id and not self.keeper.drives(run.run_id)
 
     def load_inside(self, thread_id: str, ns: str, seq: int | None) -> tuple[int, Found | None, Found | None]:
         """Read a graph inside a task: its newest checkpoint, and the one at `seq`; see `read_inside`."""
@@ -341,12 +396,9 @@ class Store(LookedAfter):
         self._stopped.set()
         self.database.stop_waiting()
         try:
-            if self._is_registered and self.blocking:
-                # Without its worker's row, a run that was left in the middle is free for others at once.
-                self.database.write("leave", lambda tx: tx.run("delete_worker", {"worker_id": self._worker.worker_id}))
-        except StoreError:
-            # A disk that is full or gone must not keep the store open; the lease runs out with this process.
-            pass
+            if "doorbell" in self.__dict__:
+                self.doorbell.close()
+            self.keeper.leave()
         finally:
             self.database.close()
 
@@ -358,28 +410,8 @@ class Store(LookedAfter):
         """Close the store."""
         self.close()
 
-    def _stay_alive(self) -> None:
-        """Once this process is known as a worker, keep its lease alive."""
-        if self._is_registered:
-            return
-        with self._registering:
-            if not self._is_registered and self.blocking:
-                Thread(target=self._beat, name="bide-heartbeat", daemon=True).start()
-            self._is_registered = True
 
-    def _beat(self) -> None:
-        while not self._stopped.wait(BEAT_SECONDS):
-            try:
-                self.database.write("beat", self._renew)
-            except StoreError:
-                # A beat that fails is tried again; if none succeeds, the lease runs out and others take over.
-                continue
-
-    def _renew(self, tx: Transaction) -> None:
-        tx.send("renew_lease", {"worker_id": self._worker.worker_id, "lease_until": self.clock.now() + LEASE})
-
-
-def _save_rest(writing: Writing, lease: Lease, transition: Transition) -> None:
+def _save_rest(writing: Writing, lease: Lease, transition: Transition, head: int) -> None:
     """Save whatever a transition has beside its own checkpoint."""
     for inner in transition.carried:
         writing.write_checkpoint(lease, inner)
@@ -388,10 +420,16 @@ def _save_rest(writing: Writing, lease: Lease, transition: Transition) -> None:
     for line in transition.journal:
         writing.write_journal(lease, line)
     for wait in transition.waits:
-        writing.open_wait(lease, wait)
+        register(writing, lease, wait, head)
     if transition.status is not RunStatus.RUNNING:
         writing.end_run(lease, transition.status, transition.error)
 
 
-def _new_uid(now: Instant) -> str:
-    return uuid7(now).replace("-", "")[-20:]
+def _ended(writing: Writing, lease: Lease, transition: Transition) -> list[str]:
+    """Do what belongs to the end of a run, if this is one."""
+    if transition.status not in ENDED:
+        return []
+    end_run(writing, lease.thread_id, transition.status)
+    if transition.report is None:
+        return []
+    return [tell_parent(writing, lease.thread_id, lease.run_id, transition.report)]

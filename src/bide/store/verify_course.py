@@ -9,7 +9,7 @@ from bide.clock import Instant
 from bide.store.stored_rows import EVENTS, JOURNAL, RUNS, WAITS, Values
 from bide.store.verify_history import Told
 from bide.store.verify_rows import RESTORE, RowReader
-from bide.store.workers import LEASE
+from bide.store.workers import LONGEST_LEASE
 
 LIVE = ("ready", "running", "waiting", "blocked")
 SLACK = 3_600_000
@@ -56,7 +56,7 @@ def _check_lease(reader: RowReader, run: Values, workers: Mapping[str, object], 
     elif is_running and worker_id in workers:
         # A worker that is not there any more has left its runs to others; one that is there must run out some day.
         until = workers[worker_id]
-        if not isinstance(until, int) or until > now + LEASE + SLACK:
+        if not isinstance(until, int) or until > now + LONGEST_LEASE * 1000 + SLACK:
             what = f"Run {run_id} is leased to worker {worker_id} until {until!r:.40}, longer than any lease is."
             reader.tell("I3", what, "A clock was wrong: stop that worker, and delete its row from the table workers.")
 

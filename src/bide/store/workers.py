@@ -8,9 +8,13 @@ from typing import NamedTuple
 
 from bide.clock import Instant, uuid7
 
-LEASE = 30_000
-"""Milliseconds for which a worker counts as alive after it was last heard of."""
+LEASE_SECONDS = 30.0
+"""How long a worker counts as alive after it was last heard of, unless the store is told otherwise."""
+SHORTEST_LEASE, LONGEST_LEASE = 0.2, 3600.0
+LEASE = int(LEASE_SECONDS * 1000)
 BEAT_SECONDS = 10.0
+NO_LEASE = 0
+"""The end of the lease of a worker that never renews one: it lives as long as its process."""
 FORGET_AFTER = 24 * 3600 * 1000
 """Milliseconds after which a worker that holds nothing is forgotten."""
 
@@ -36,9 +40,16 @@ def this_host() -> str:
 
 
 def is_gone(host: str, pid: int, started: str, lease_until: Instant, now: Instant) -> bool:
-    """Say whether a worker is surely dead: its process is gone from this machine, or its lease ran out elsewhere."""
-    if host != this_host():
-        return lease_until < now
+    """Say whether a worker is gone: its lease has run out, or, seen from the same machine, its process has ended."""
+    if host == this_host():
+        if _has_ended(pid, started):
+            return True
+        if lease_until == NO_LEASE:
+            return False
+    return lease_until < now
+
+
+def _has_ended(pid: int, started: str) -> bool:
     present = _started(pid)
     # "" means that the kernel does not tell: then a process that exists counts as the one we knew.
     return present is None or bool(started and present and present != started)

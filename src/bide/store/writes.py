@@ -9,6 +9,8 @@ from bide.clock import Instant
 from bide.errors import AlreadyAnsweredError, ConflictError, LeaseLostError, ThreadBusyError, ThreadDeletedError
 from bide.store.bodies import INLINE, Bodies
 from bide.store.database import Transaction
+from bide.store.lanes import lane_of
+from bide.store.needed import close_needs
 from bide.store.places import answer_place, checkpoint_place, event_place, journal_place, question_place
 from bide.store.reads import read_journal
 from bide.store.rows import CheckpointRow, EventRow, JournalRow, Lease, RunRow, Taking, WaitRow
@@ -26,7 +28,8 @@ class Writing:
         self.bodies = bodies
         self.now = now
 
-    def _closed(self, thread_id: str, place: str, body: bytes) -> bytes:
+    def closed(self, thread_id: str, place: str, body: bytes) -> bytes:
+        """Return what goes into a column of a thread's row."""
         return self.bodies.close(self.tx, thread_id, place, body, self.now)
 
     # ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────
@@ -49,10 +52,11 @@ class Writing:
             f"To begin a new thread under the same id, call it again."
         )
 
-    def insert_run(self, thread_id: str, run_id: str, worker_id: str) -> None:
-        """Make the one live run of a thread."""
-        params = {"run_id": run_id, "thread_id": thread_id, "worker_id": worker_id, "now": self.now}
-        self.tx.expect("insert_run", params, lambda _: taken_first(thread_id))
+    def insert_run(self, taking: Taking, run_id: str, worker_id: str) -> None:
+        """Make the one live run of a thread, which is driven here and now."""
+        params = {"run_id": run_id, "thread_id": taking.thread_id, "worker_id": worker_id, "now": self.now}
+        params |= {"lane": lane_of(taking.graph), "owner": self.bodies.owner}
+        self.tx.expect("insert_run", params, lambda _: taken_first(taking.thread_id))
 
     def change_run(self, query: str, thread_id: str, run: RunRow, **more: Any) -> None:
         """Move a run on from the status and the epoch in which it was read."""
@@ -84,7 +88,7 @@ class Writing:
             self._answer(taking.thread_id, wait.wait_id, answer, "fork")
 
     def _answer(self, thread_id: str, wait_id: str, answer: bytes, via: str) -> None:
-        closed = self._closed(thread_id, answer_place(thread_id, wait_id), answer)
+        closed = self.closed(thread_id, answer_place(thread_id, wait_id), answer)
         params = {"wait_id": wait_id, "answer": closed, "via": via, "now": self.now}
         self.tx.expect("answer_wait", params, lambda _: _answered_first(thread_id, wait_id))
 
@@ -112,12 +116,13 @@ class Writing:
         """Give the lease back."""
         if error is not None and self.bodies.seal.hides:
             error = error.partition(":")[0]  # its text may hold what the state holds; it is in the events, sealed
-        params = {**lease._asdict(), "status": status.value, "error": error}
-        self.tx.expect("end_run", {**params, "now": self.now}, lambda _: lost(lease))
+        params = {**lease._asdict(), "status": status.value, "error": error, "now": self.now}
+        params["is_waiting"] = int(status is RunStatus.WAITING)
+        self.tx.expect("end_run", params, lambda _: lost(lease))
 
     def write_checkpoint(self, lease: Lease, row: CheckpointRow) -> None:
         """Write a checkpoint while the lease is ours and nothing stands in its place."""
-        body = self._closed(lease.thread_id, checkpoint_place(lease, row, self.now), row.body)
+        body = self.closed(lease.thread_id, checkpoint_place(lease, row, self.now), row.body)
         params = _checkpoint_params(lease, row, body, self.now)
         self.tx.expect("write_checkpoint", params, lambda tx: _not_written(tx, lease, row))
         self._write_channels(lease.thread_id, row)
@@ -125,7 +130,7 @@ class Writing:
     def edit_checkpoint(self, thread_id: str, row: CheckpointRow, expected: int) -> None:
         """Write a checkpoint from outside, while nobody holds the thread."""
         nobody = Lease(thread_id, "", 0)
-        body = self._closed(thread_id, checkpoint_place(nobody, row, self.now), row.body)
+        body = self.closed(thread_id, checkpoint_place(nobody, row, self.now), row.body)
         params = {**_checkpoint_params(nobody, row, body, self.now), "expected": expected}
         del params["run_id"], params["epoch"]
         self.tx.expect("edit_checkpoint", params, lambda _: taken_first(thread_id))
@@ -139,19 +144,21 @@ class Writing:
             self.bodies.check_size(place, live)  # a list that grows past the limit could not be written whole again
             if until is not None:
                 self.tx.send("delete_channel", {**params, "until": until})
-            self.tx.send("insert_channel", {**params, "body": self._closed(thread_id, place, body)})
+            self.tx.send("insert_channel", {**params, "body": self.closed(thread_id, place, body)})
 
     def write_journal(self, lease: Lease, line: JournalRow) -> None:
         """Write one line of a task's journal."""
         if line.kind == "error":
             self.tx.send("drop_result", {"thread_id": lease.thread_id, "task_id": line.task_id})
-        body = self._closed(lease.thread_id, journal_place(lease.thread_id, line), line.body)
+        body = self.closed(lease.thread_id, journal_place(lease.thread_id, line), line.body)
         params = {**lease._asdict(), **line._asdict(), "body": body, "now": self.now}
         self.tx.send("write_journal", params)
 
     def open_wait(self, lease: Lease, wait: WaitRow) -> None:
         """Ask."""
-        question = self._closed(lease.thread_id, question_place(lease.thread_id, wait), wait.question)
+        question = self.closed(lease.thread_id, question_place(lease.thread_id, wait), wait.question)
+        needs = wait.needs
+        is_timed = needs is not None and needs.timeout is not None
         self.tx.send(
             "open_wait",
             {
@@ -165,6 +172,9 @@ class Writing:
                 "digest": wait.digest,
                 "question": question,
                 "now": self.now,
+                "deadline": self.now + (needs.timeout or 0) if needs is not None and is_timed else None,
+                "remind_at": None if needs is None else needs.remind_at(self.now, self.now),
+                "needs": None if needs is None else close_needs(self.bodies, wait.wait_id, needs),
             },
         )
 
@@ -174,7 +184,7 @@ class Writing:
             return
         self.tx.send("count_events", {"thread_id": thread_id, "added": len(events)})
         for number, event in enumerate(events, 1):
-            body = self._closed(thread_id, event_place(thread_id, event.kind, seq, self.now), event.body)
+            body = self.closed(thread_id, event_place(thread_id, event.kind, seq, self.now), event.body)
             params = {"thread_id": thread_id, "behind": len(events) - number, "seq": seq, "run_id": run_id}
             self.tx.send("insert_event", {**params, "kind": event.kind, "now": self.now, "body": body})
 

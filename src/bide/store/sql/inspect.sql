@@ -215,7 +215,7 @@ LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = (
     SELECT run_id
     FROM runs
     WHERE thread_id = t.thread_id
-    ORDER BY CASE WHEN status IN ('ready', 'running', 'waiting', 'blocked') THEN 0 ELSE 1 END, run_id DESC
+    ORDER BY CASE WHEN status IN ('ready', 'running', 'waiting', 'blocked', 'dead') THEN 0 ELSE 1 END, run_id DESC
     LIMIT 1
 )
 GROUP BY coalesce(r.status, 'new')

@@ -1,9 +1,9 @@
 -- Every query of the store, in the order of a run's life. `:name` marks a parameter.
 
--- ── Threads and their workers ──────────────────────────────────────────────────────────────────────────────────────
+-- ── Threads ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_thread
-SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id AND ns = '')
+SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id AND ns = ''), parent
 FROM threads
 WHERE thread_id = :thread_id
 
@@ -45,26 +45,6 @@ SELECT body
 FROM checkpoints
 LIMIT 1
 
--- name: insert_worker
-INSERT INTO workers (worker_id, host, pid, started, lease_until)
-VALUES (:worker_id, :host, :pid, :started, :lease_until)
-ON CONFLICT (worker_id) DO UPDATE SET lease_until = excluded.lease_until
-
--- name: renew_lease
-UPDATE workers
-SET lease_until = :lease_until
-WHERE worker_id = :worker_id
-
--- name: forget_workers
--- Workers that were not heard of for long, and hold nothing.
-DELETE FROM workers
-WHERE lease_until < :horizon
-AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.worker_id = workers.worker_id AND runs.status = 'running')
-
--- name: delete_worker
-DELETE FROM workers
-WHERE worker_id = :worker_id
-
 -- ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_live_run
@@ -72,12 +52,12 @@ SELECT r.run_id, r.status, r.epoch, r.worker_id, w.host, w.pid, w.started, w.lea
 FROM runs r
 LEFT JOIN workers w ON w.worker_id = r.worker_id
 WHERE r.thread_id = :thread_id
-AND r.status IN ('ready', 'running', 'waiting', 'blocked')
+AND r.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
 
 -- name: insert_run
 -- one_live_run refuses a second live run; the conflict is reported as no row inserted.
-INSERT INTO runs (run_id, thread_id, status, epoch, worker_id, created_at, updated_at)
-VALUES (:run_id, :thread_id, 'running', 1, :worker_id, :now, :now)
+INSERT INTO runs (run_id, thread_id, status, epoch, worker_id, created_at, updated_at, lane, owner, rank, crashes)
+VALUES (:run_id, :thread_id, 'running', 1, :worker_id, :now, :now, :lane, :owner, 0, 0)
 ON CONFLICT DO NOTHING
 
 -- name: claim_run
@@ -156,8 +136,19 @@ AND NOT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = :thread_id AND ns = 
 ON CONFLICT DO NOTHING
 
 -- name: end_run
+-- One that waits does not, if one of its waits was settled from outside since it was claimed.
 UPDATE runs
-SET status = :status, worker_id = NULL, error = :error, updated_at = :now
+SET status = CASE
+        WHEN :is_waiting = 1 AND EXISTS (
+            SELECT 1
+            FROM waits w
+            WHERE w.thread_id = :thread_id
+            AND w.consumed = 0
+            AND w.settled_in = :epoch
+        ) THEN 'ready'
+        ELSE :status
+    END,
+    worker_id = NULL, error = :error, due_at = :now, updated_at = :now
 WHERE thread_id = :thread_id
 AND run_id = :run_id
 AND epoch = :epoch
@@ -249,10 +240,13 @@ AND substr(task_id, 1, :length) = :prefix
 
 -- name: open_wait
 -- A question whose answer was refused is asked again under its old id.
-INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, created_at)
-VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, 'open', 0, :digest, :question, :now)
+INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, created_at,
+                   deadline, remind_at, needs)
+VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, 'open', 0, :digest, :question, :now,
+        :deadline, :remind_at, :needs)
 ON CONFLICT (wait_id) DO UPDATE
-SET status = 'open', answer = NULL, answered_at = NULL, answered_via = NULL
+SET status = 'open', answer = NULL, answered_at = NULL, answered_via = NULL, answered_by = NULL, answer_key = NULL,
+    settled_in = NULL, run_id = excluded.run_id
 
 -- name: answer_wait
 -- First wins: an answer is written only where none is.
@@ -350,7 +344,7 @@ LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = (
     SELECT run_id
     FROM runs
     WHERE thread_id = t.thread_id
-    ORDER BY CASE WHEN status IN ('ready', 'running', 'waiting', 'blocked') THEN 0 ELSE 1 END, run_id DESC
+    ORDER BY CASE WHEN status IN ('ready', 'running', 'waiting', 'blocked', 'dead') THEN 0 ELSE 1 END, run_id DESC
     LIMIT 1
 )
 ORDER BY t.created_at DESC, t.thread_id

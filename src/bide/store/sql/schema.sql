@@ -8,7 +8,12 @@
 -- When all tasks are done the next checkpoint is COMMITTED: small values travel in its body, large ones that changed go
 -- to the CHANNEL LOG, and the journal of that step is retired. A task that asks makes a WAIT: the pause, its waits, the run's status `waiting` and
 -- the release of the lease are one commit. An answer is recorded once, and in the same transaction the run is taken
--- again. EVENTS tell all this in order. DELIVERIES keep what comes from outside before anybody matches it.
+-- again. EVENTS tell all this in order.
+--
+-- Who does not want to wait for the end STARTS a run with its input and leaves: it is `ready`, and any worker that
+-- serves its LANE claims it. What a wait needs from the world stands in its CONDITIONS: an instant, an event, a mail, a
+-- child thread. DELIVERIES keep what comes from outside before anybody matches it. Whatever settles a wait makes the
+-- run `ready` in the same transaction. Locks are taken in one order: correlation locks, threads, waits, runs.
 --
 -- Three promises are kept here and not in Python: at most one live run per thread (one_live_run); a run is leased
 -- exactly while it is running (CHECK on runs); a checkpoint is written only on the head it was computed from, by the run
@@ -26,7 +31,8 @@ CREATE TABLE migrations (
 -- A durable identity. `uid` is one life of it: deleting a thread and making it again gives another, so that an old
 -- question's id can never answer a new one. Its head is its newest checkpoint; `events` counts its log. From when
 -- retention first lets go something of it, it is `pruned`: then parts of its history may be missing. Whoever takes,
--- edits, prunes or deletes a thread locks this row first.
+-- wakes, edits, prunes or deletes a thread locks this row first. One that was spawned has a `parent`, and `on_close`
+-- says what becomes of it when that one is closed; `due` means that it was, and somebody must see to it.
 CREATE TABLE threads (
     thread_id   TEXT   PRIMARY KEY,
     uid         TEXT   NOT NULL UNIQUE,
@@ -34,8 +40,12 @@ CREATE TABLE threads (
     graph       TEXT   NOT NULL,
     events      BIGINT NOT NULL,
     created_at  BIGINT NOT NULL,
-    pruned      BIGINT NOT NULL CHECK (pruned IN (0, 1))
+    pruned      BIGINT NOT NULL CHECK (pruned IN (0, 1)),
+    parent      TEXT,
+    on_close    TEXT   CHECK (on_close IN ('cancel', 'end', 'abandon', 'due'))
 );
+CREATE INDEX threads_of_parent ON threads (parent) WHERE parent IS NOT NULL;
+CREATE INDEX threads_to_close ON threads (thread_id) WHERE on_close = 'due';
 
 -- The lives of threads that were deleted: whoever still holds one is told so, and writes nothing.
 CREATE TABLE tombstones (
@@ -55,21 +65,55 @@ CREATE TABLE workers (
 );
 
 -- One request to advance a thread. `epoch` grows by one at every claim: a worker that lost its lease writes nothing,
--- because every write names the epoch that it was claimed with.
+-- because every write names the epoch that it was claimed with. `lane` is what a worker must serve to claim it: the
+-- queue, the graph, and the version that it is pinned to; in a lane, owners take turns, and lower `rank`s come first.
+-- `due_at` is from when a run may be claimed, or, of a queued one, made ready. Of those with the same `limit_key`, at
+-- most `limit_most` run at once. `input` is there until the first checkpoint of the run is written, `options` for as
+-- long as it lives. `crashes` counts the workers that were lost over it; after some, it is `dead` until it is released.
 CREATE TABLE runs (
     thread_id   TEXT   NOT NULL,
     run_id      TEXT   NOT NULL,
-    status      TEXT   NOT NULL CHECK (status IN ('ready', 'running', 'waiting', 'blocked', 'done', 'failed', 'cancelled')),
+    status      TEXT   NOT NULL CHECK (status IN (
+        'queued', 'ready', 'running', 'waiting', 'blocked', 'dead', 'done', 'failed', 'cancelled'
+    )),
     epoch       BIGINT NOT NULL,
     worker_id   TEXT,
     error       TEXT,
     created_at  BIGINT NOT NULL,
     updated_at  BIGINT NOT NULL,
+    lane        TEXT   NOT NULL,
+    owner       TEXT   NOT NULL,
+    rank        BIGINT NOT NULL,
+    due_at      BIGINT,
+    crashes     BIGINT NOT NULL,
+    limit_key   TEXT,
+    limit_most  BIGINT,
+    input       BYTEA,
+    options     BYTEA,
     PRIMARY KEY (thread_id, run_id),
-    CHECK ((status = 'running') = (worker_id IS NOT NULL))
+    CHECK ((status = 'running') = (worker_id IS NOT NULL)),
+    CHECK (status <> 'ready' OR due_at IS NOT NULL),
+    CHECK ((limit_key IS NULL) = (limit_most IS NULL))
 ) /* sqlite: WITHOUT ROWID */;
 CREATE INDEX runs_of_worker ON runs (worker_id) WHERE status = 'running';
-CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', 'running', 'waiting', 'blocked');
+CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', 'running', 'waiting', 'blocked', 'dead');
+CREATE INDEX runs_ready ON runs (lane, owner, rank, due_at) WHERE status = 'ready' AND limit_key IS NULL;
+CREATE INDEX runs_limited ON runs (lane, limit_key, rank, due_at) WHERE status = 'ready' AND limit_key IS NOT NULL;
+CREATE INDEX runs_of_limit ON runs (limit_key) WHERE status = 'running' AND limit_key IS NOT NULL;
+CREATE INDEX runs_queued ON runs (thread_id, run_id) WHERE status = 'queued';
+CREATE INDEX runs_due ON runs (due_at) WHERE status = 'queued' AND due_at IS NOT NULL;
+
+-- What somebody has asked for under a key of their own: asked again, it is not done again.
+CREATE TABLE requests (
+    owner       TEXT   NOT NULL,
+    key         TEXT   NOT NULL,
+    digest      TEXT   NOT NULL,
+    thread_id   TEXT   NOT NULL,
+    run_id      TEXT   NOT NULL,
+    created_at  BIGINT NOT NULL,
+    PRIMARY KEY (owner, key)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX requests_by_age ON requests (created_at);
 
 -- An immutable point after a step. `ns` says of which graph: empty for the thread's own, else the path of the task that
 -- a graph inside it runs in; each counts its own. `body` is a frame (frames.py): the tasks that come next, what they came
@@ -138,7 +182,9 @@ CREATE TABLE journal (
 ) /* sqlite: WITHOUT ROWID */;
 
 -- What a paused thread needs, and until when. It belongs to a task and a key, so that a replayed node finds its own
--- answer. `consumed` becomes 1 when the step that asked is over; such waits are history.
+-- answer. `consumed` becomes 1 when the step that asked is over; such waits are history. `needs` says what it is about:
+-- its condition, title, assignees and the like. `settled_in` is the epoch of a run that was running while one of its
+-- waits was settled from outside: when that run pauses, it has something to go on with.
 CREATE TABLE waits (
     wait_id      TEXT   PRIMARY KEY,
     thread_id    TEXT   NOT NULL,
@@ -154,25 +200,98 @@ CREATE TABLE waits (
     answer       BYTEA,
     answered_at  BIGINT,
     answered_via TEXT,
+    answered_by  TEXT,
+    answer_key   TEXT,
+    settled_in   BIGINT,
     deadline     BIGINT,
+    remind_at    BIGINT,
     created_at   BIGINT NOT NULL,
-    CHECK ((status = 'answered') = (answered_at IS NOT NULL))
+    needs        BYTEA,
+    CHECK (status <> 'answered' OR answered_at IS NOT NULL)
 );
 CREATE INDEX waits_of_thread ON waits (thread_id, consumed);
-CREATE INDEX waits_by_age ON waits (created_at) WHERE status = 'open';
+CREATE INDEX waits_by_age ON waits (created_at, wait_id) WHERE status = 'open';
 CREATE INDEX waits_due ON waits (deadline) WHERE status = 'open' AND deadline IS NOT NULL;
+CREATE INDEX waits_to_remind ON waits (remind_at) WHERE status = 'open' AND remind_at IS NOT NULL;
 
--- An inbound fact, stored before it is matched, and once: its source and its id there are the key.
+-- The leaves of what a wait needs, numbered in their order. One that is open is found by its instant, or by the
+-- correlation key under which facts that could satisfy it come. `wake` is what satisfied it, `delivery_id` the fact. A
+-- leaf counts only while its wait is open: those that lag behind are closed by whoever comes upon them.
+CREATE TABLE conditions (
+    wait_id      TEXT   NOT NULL,
+    number       BIGINT NOT NULL,
+    kind         TEXT   NOT NULL CHECK (kind IN ('time', 'email', 'webhook', 'event', 'approval', 'child')),
+    correlation  TEXT   NOT NULL,
+    due_at       BIGINT,
+    is_open      BIGINT NOT NULL CHECK (is_open IN (0, 1)),
+    exclusive    BIGINT NOT NULL CHECK (exclusive IN (0, 1)),
+    created_at   BIGINT NOT NULL,
+    delivery_id  TEXT,
+    wake         BYTEA,
+    PRIMARY KEY (wait_id, number)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX conditions_by_correlation ON conditions (correlation, created_at, wait_id, number)
+    WHERE is_open = 1 AND correlation <> '';
+CREATE INDEX conditions_due ON conditions (due_at) WHERE is_open = 1 AND due_at IS NOT NULL;
+CREATE INDEX conditions_of_delivery ON conditions (delivery_id) WHERE delivery_id IS NOT NULL;
+
+-- An inbound fact, stored before it is matched, and once: its source and its id there are the key. It is `pending` until
+-- everybody who waited for it has been looked at; `wakes` counts those that it satisfied. An exclusive wait that it
+-- satisfied is in `taken_by`, and no other exclusive one gets it.
 CREATE TABLE deliveries (
+    delivery_id  TEXT   PRIMARY KEY,
+    owner        TEXT   NOT NULL,
     source       TEXT   NOT NULL,
     external_id  TEXT   NOT NULL,
-    correlation  TEXT   NOT NULL,
-    wait_id      TEXT,
+    kind         TEXT   NOT NULL,
+    name         TEXT   NOT NULL,
+    digest       TEXT   NOT NULL,
+    is_pending   BIGINT NOT NULL CHECK (is_pending IN (0, 1)),
+    wakes        BIGINT NOT NULL,
+    taken_by     TEXT,
     received_at  BIGINT NOT NULL,
-    body         BYTEA  NOT NULL,
-    PRIMARY KEY (source, external_id)
+    body         BYTEA  NOT NULL
 );
-CREATE INDEX deliveries_by_correlation ON deliveries (correlation) WHERE wait_id IS NULL;
+CREATE UNIQUE INDEX one_delivery ON deliveries (owner, source, external_id);
+CREATE INDEX deliveries_pending ON deliveries (delivery_id) WHERE is_pending = 1;
+CREATE INDEX deliveries_by_age ON deliveries (received_at);
+
+-- The keys under which a fact can be waited for, so that a wait finds what came before it.
+CREATE TABLE delivery_keys (
+    correlation  TEXT   NOT NULL,
+    received_at  BIGINT NOT NULL,
+    delivery_id  TEXT   NOT NULL,
+    PRIMARY KEY (correlation, received_at, delivery_id)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX keys_of_delivery ON delivery_keys (delivery_id);
+
+-- Rows that are only ever locked. Whoever registers a wait for facts and whoever brings a fact lock the row that its key
+-- falls on, so that one of the two sees the other; and whoever counts the runs of a limit locks that of the limit.
+CREATE TABLE correlation_locks (
+    bucket       BIGINT PRIMARY KEY
+);
+INSERT INTO correlation_locks (bucket)
+WITH RECURSIVE numbers (number) AS (
+    SELECT 0
+    UNION ALL
+    SELECT number + 1 FROM numbers WHERE number < 255
+)
+SELECT number FROM numbers;
+
+-- A rule after which runs are started, in the words of cron, and when it is due next.
+CREATE TABLE schedules (
+    schedule_id  TEXT   PRIMARY KEY,
+    owner        TEXT   NOT NULL,
+    graph        TEXT   NOT NULL,
+    cron         TEXT   NOT NULL,
+    timezone     TEXT   NOT NULL,
+    is_paused    BIGINT NOT NULL CHECK (is_paused IN (0, 1)),
+    next_at      BIGINT NOT NULL,
+    last_at      BIGINT,
+    created_at   BIGINT NOT NULL,
+    body         BYTEA  NOT NULL
+);
+CREATE INDEX schedules_due ON schedules (next_at) WHERE is_paused = 0;
 
 -- The append-only log of a thread, numbered without gaps. A finished step has no line of its own: its checkpoint is
 -- that line, and `seq` says after which checkpoint an event came.

@@ -30,7 +30,7 @@ AND NOT EXISTS (
     SELECT 1
     FROM runs r
     WHERE r.thread_id = t.thread_id
-    AND (r.status IN ('ready', 'running', 'waiting', 'blocked') OR r.updated_at > :since)
+    AND (r.status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead') OR r.updated_at > :since)
 )
 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread_id = t.thread_id AND e.at > :since)
 AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.thread_id = t.thread_id AND w.status = 'open')
@@ -48,7 +48,7 @@ AND NOT EXISTS (
     SELECT 1
     FROM runs r
     WHERE r.thread_id = t.thread_id
-    AND (r.status IN ('ready', 'running', 'waiting', 'blocked') OR r.updated_at > :since)
+    AND (r.status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead') OR r.updated_at > :since)
 )
 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread_id = t.thread_id AND e.at > :since)
 AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.thread_id = t.thread_id AND w.status = 'open')

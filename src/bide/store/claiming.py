@@ -1,0 +1,260 @@
+"""Claiming ready runs, and taking them from workers that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from bide.store.bodies import Bodies
+from bide.store.database import Row, Transaction
+from bide.store.ending import end_thread
+from bide.store.facts import event_of
+from bide.store.lanes import read_lane
+from bide.store.lease import Taken
+from bide.store.locks import hold_keys
+from bide.store.queue_rows import Claim
+from bide.store.rows import Lease, Report
+from bide.store.starting import start_place
+from bide.store.workers import is_gone
+from bide.store.writes import Writing
+from bide.types import RunStatus
+
+if TYPE_CHECKING:
+    from bide.store.store import Store
+
+MOST_CRASHES = 5
+"""After so many workers were lost over a run, it is taken out of service until somebody releases it."""
+BACK_OFF = 1_000
+"""Milliseconds before a run is claimed again after its worker was lost; doubled each time."""
+
+
+InTurn = Callable[[], list[str]]
+"""Whose turn it is, when asked."""
+
+
+class Reaped(NamedTuple):
+    """What was taken from workers that are gone."""
+
+    ready: int = 0
+    dead: int = 0
+
+
+class Turn(NamedTuple):
+    """Whose turn it was last, in a lane."""
+
+    owner: str = ""
+    limit: str = ""
+
+
+class Claiming:
+    """The part of a `Store` that hands runs to workers."""
+
+    @property
+    def _store(self) -> Store:
+        return cast("Store", self)
+
+    def claim(self, lanes: Sequence[str], most: int) -> list[Claim]:
+        """Claim up to so many ready runs of these lanes. Owners take turns; within one, priority and age decide."""
+        store = self._store
+        if most < 1 or not lanes:
+            return []
+
+        def work(tx: Transaction, taken: Taken) -> list[Claim]:
+            now = store.clock.now()
+            claims = _Claiming(tx, store.bodies, now, taken.begin(tx, now), store.turns).claim(lanes, most)
+            for claim in claims:
+                taken.add(claim.lease)
+            return claims
+
+        with store.keeper.taking() as taken:
+            return store.database.write("claim", lambda tx: work(tx, taken))
+
+    def next_ready(self, lanes: Sequence[str]) -> int | None:
+        """Return from when on a run of these lanes may be claimed."""
+
+        def read(tx: Transaction) -> int | None:
+            asked = [tx.ask("next_ready", {"lane": lane}) for lane in lanes]
+            return min((answer()[0][0] for answer in asked if answer()[0][0] is not None), default=None)
+
+        return self._store.database.read(read)
+
+    def promote_due(self, most: int = 500) -> int:
+        """Make runs ready whose time has come."""
+        store = self._store
+
+        def work(tx: Transaction) -> int:
+            now = store.clock.now()
+            threads = sorted({row[0] for row in tx.all("list_due_runs", {"now": now, "most": most})})
+            for thread_id in threads:
+                tx.send("hold_thread", {"thread_id": thread_id})
+                tx.send("promote_next", {"thread_id": thread_id, "now": now})
+            return len(threads)
+
+        return store.database.write("promote", work)
+
+    # ── Workers that are gone ──────────────────────────────────────────────────────────────────────────────────────
+
+    def reap(self, most: int = 100) -> Reaped:
+        """Take the runs of workers that are gone from them, and make them ready again, or put them out of service."""
+        store = self._store
+        # A worker that has slept itself judges nobody by a lease; then only a process that is gone counts.
+        now = store.clock.now() if store.keeper.is_steady() else 0
+        holders = store.database.read(lambda tx: tx.all("list_holders", {}))
+        gone = [row for row in holders if row[0] != store.worker_id and _is_gone(row, now)]
+        total = Reaped()
+        for worker_id, *_, lease_until in gone:
+            reaped = self._reap_worker(worker_id, lease_until, most)
+            total = Reaped(total.ready + reaped.ready, total.dead + reaped.dead)
+        if total.ready:
+            store.ring()
+        return total
+
+    def _reap_worker(self, worker_id: str, lease_until: int | None, most: int) -> Reaped:
+        store = self._store
+        ended: list[str] = []
+
+        def work(tx: Transaction) -> Reaped:
+            ended.clear()
+            writing = Writing(tx, store.bodies, store.clock.now())
+            held = tx.all("list_held", {"worker_id": worker_id, "most": most})
+            for thread_id in sorted({row[0] for row in held}):
+                tx.send("hold_thread", {"thread_id": thread_id})
+            dead = sum(_reap_run(writing, worker_id, row, ended) for row in held)
+            return Reaped(len(held) - dead, dead)
+
+        reaped = store.database.write("reap", work)
+        store.after_end(ended)
+        return reaped
+
+    def release(self, thread_id: str) -> bool:
+        """Put a run that is dead or blocked back into service; return whether there was one."""
+        store = self._store
+
+        def work(tx: Transaction) -> bool:
+            writing = Writing(tx, store.bodies, store.clock.now())
+            tx.send("hold_thread", {"thread_id": thread_id})
+            live = tx.one("read_live", {"thread_id": thread_id})
+            if live is None or live[1] not in (RunStatus.DEAD.value, RunStatus.BLOCKED.value):
+                return False
+            tx.send("release_run", {"thread_id": thread_id, "run_id": live[0], "now": writing.now})
+            writing.log_events(thread_id, live[0], 0, [event_of("run.released", was=live[1])])
+            return True
+
+        released = store.database.write("release", work)
+        if released:
+            store.ring()
+        return released
+
+
+def _is_gone(row: Row, now: int) -> bool:
+    """Whether a worker is gone: its row is, its process, or its lease."""
+    _, host, pid, started, lease_until = row
+    return host is None or is_gone(host, pid, started, lease_until, now)
+
+
+def _reap_run(writing: Writing, worker_id: str, row: Row, ended: list[str]) -> bool:
+    """Take a run from its worker; return whether it is out of service now."""
+    thread_id, run_id, epoch, crashes = row
+    is_dead: bool = crashes + 1 >= MOST_CRASHES
+    status = RunStatus.DEAD if is_dead else RunStatus.READY
+    error = f"{crashes + 1} workers were lost while they drove this run" if is_dead else None
+    params = {"thread_id": thread_id, "run_id": run_id, "epoch": epoch, "worker_id": worker_id, "now": writing.now}
+    # The first loss is most often a deployment; only what is lost again and again is made to wait.
+    wait = 0 if crashes == 0 else BACK_OFF * 2 ** (crashes - 1)
+    changes = {**params, "status": status.value, "due_at": writing.now + wait, "error": error}
+    if not writing.tx.run("reap_run", changes):
+        return False
+    event = event_of("run.dead" if is_dead else "run.reaped", crashes=crashes + 1, worker=worker_id)
+    writing.log_events(thread_id, run_id, 0, [event])
+    if is_dead:
+        ended += end_thread(writing, thread_id, run_id, Report(RunStatus.DEAD, error=error))
+    return is_dead
+
+
+class _Claiming:
+    """One transaction that claims runs."""
+
+    def __init__(self, tx: Transaction, bodies: Bodies, now: int, worker_id: str, turns: dict[str, Turn]) -> None:
+        self.tx = tx
+        self.bodies = bodies
+        self.now = now
+        self.worker_id = worker_id
+        self.turns = turns
+
+    def claim(self, lanes: Sequence[str], most: int) -> list[Claim]:
+        """Give each lane a share, and within a lane each owner."""
+        owners = {lane: self._owners(lane, most) for lane in lanes}
+        limits = {lane: self._limits(lane, most) for lane in lanes}
+        waiting = {lane: answer() for lane, answer in owners.items()}
+        shares = _shares(waiting, most)
+        claims: list[Claim] = []
+        asked = [
+            (lane, owner, self.tx.ask("claim_ready", self._params(lane, owner=owner, most=share)))
+            for (lane, owner), share in shares.items()
+        ]
+        for lane, owner, answer in asked:
+            claims += map(self._claimed, answer())
+            self.turns[lane] = self.turns.get(lane, Turn())._replace(owner=owner)
+        for lane, keys in limits.items():
+            claims += self._under_limits(lane, keys(), most - len(claims))
+        return claims
+
+    def _owners(self, lane: str, most: int) -> InTurn:
+        nobody = self.tx.ask("first_owner", {"lane": lane})
+        others = self._in_turn("ready_owners", lane, self.turns.get(lane, Turn()).owner, most)
+        return lambda: [*([""] if nobody() else []), *others()][:most]
+
+    def _limits(self, lane: str, most: int) -> InTurn:
+        return self._in_turn("ready_limits", lane, self.turns.get(lane, Turn()).limit, most)
+
+    def _in_turn(self, query: str, lane: str, last: str, most: int) -> InTurn:
+        """Ask for those behind whoever had the last turn, and then for the others; each comes once."""
+        behind = self.tx.ask(query, {"lane": lane, "after": last, "most": most})
+        others = self.tx.ask(query, {"lane": lane, "after": "", "most": most}) if last else behind
+        return lambda: list(dict.fromkeys(row[0] for row in (*behind(), *others())))[:most]
+
+    def _params(self, lane: str, **more: object) -> dict[str, object]:
+        return {"lane": lane, "now": self.now, "worker_id": self.worker_id, **more}
+
+    def _under_limits(self, lane: str, keys: Sequence[str], most: int) -> list[Claim]:
+        """Claim runs with a limit, one by one, in turns: what is counted must still be true when it is claimed."""
+        claims: list[Claim] = []
+        if not keys or most < 1:
+            return claims
+        hold_keys(self.tx, (f"limit:{key}" for key in keys))
+        open_keys = list(keys)
+        while open_keys and len(claims) < most:
+            for key in list(open_keys):
+                rows = self.tx.all("claim_limited", self._params(lane, limit_key=key)) if len(claims) < most else []
+                claims += map(self._claimed, rows)
+                if not rows:
+                    open_keys.remove(key)
+                else:
+                    self.turns[lane] = self.turns.get(lane, Turn())._replace(limit=key)
+        return claims
+
+    def _claimed(self, row: Row) -> Claim:
+        thread_id, run_id, epoch, lane, crashes, given, options = row
+        bodies, tx = self.bodies, self.tx
+        return Claim(
+            Lease(thread_id, run_id, epoch),
+            read_lane(lane).graph,
+            crashes,
+            None if given is None else bodies.open(tx, start_place(thread_id, run_id, "input"), given),
+            None if options is None else bodies.open(tx, start_place(thread_id, run_id, "options"), options),
+        )
+
+
+def _shares(waiting: dict[str, list[str]], most: int) -> dict[tuple[str, str], int]:
+    """Share slots out: one for each owner of each lane in turn, until there are none left."""
+    turns = [
+        (lane, owner)
+        for row in zip_longest(*([(lane, owner) for owner in owners] for lane, owners in waiting.items()))
+        for lane, owner in filter(None, row)
+    ]
+    shares: dict[tuple[str, str], int] = {}
+    for index in range(most if turns else 0):
+        turn = turns[index % len(turns)]
+        shares[turn] = shares.get(turn, 0) + 1
+    return shares

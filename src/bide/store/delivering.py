@@ -1,0 +1,214 @@
+"""Deliveries: a fact is stored, once; then it is matched with whoever waits for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from bide.store.database import Row, Transaction
+from bide.store.ending import AlreadyStored, owned, store_fact
+from bide.store.facts import fact_of, read_delivery_row
+from bide.store.locks import hold_keys
+from bide.store.needed import PLAIN, open_needs
+from bide.store.queue_rows import Delivered, DeliveryRow
+from bide.store.settling import Held, Settling
+from bide.store.writes import Writing
+from bide.types import WaitStatus
+from bide.waits.facts import Fact
+from bide.waits.leaves import correlations_of, leaves
+from bide.waits.matching import match
+from bide.waits.wake import Wake
+
+if TYPE_CHECKING:
+    from bide.store.store import Store
+
+PAGE = 500
+"""How many who wait are looked at in one transaction."""
+
+
+class Candidate(NamedTuple):
+    """A leaf that waits for facts under a key."""
+
+    wait_id: str
+    number: int
+    is_exclusive: bool
+    created_at: int
+    thread_id: str
+    is_open: bool
+    needs: bytes | None
+
+    @property
+    def place(self) -> tuple[int, str, int]:
+        """Where it stands among those who wait for the same."""
+        return self.created_at, self.wait_id, self.number
+
+
+class Delivering:
+    """The part of a `Store` that takes facts in."""
+
+    @property
+    def _store(self) -> Store:
+        return cast("Store", self)
+
+    def deliver(self, fact: Fact) -> Delivered:
+        """Store a fact and wake whoever waits for it. One that came before changes nothing, and is told as it was."""
+        store = self._store
+        digest = PLAIN.digest(fact.payload)
+        key = {"owner": store.bodies.owner, "source": fact.source, "external_id": fact.external_id}
+
+        def take(tx: Transaction) -> tuple[str, bool, int]:
+            known = tx.one("find_delivery", key)
+            if known is not None:
+                return known[0], False, known[8]
+            return store_fact(Writing(tx, store.bodies, store.clock.now()), fact, digest), True, 0
+
+        try:
+            delivery_id, is_new, wakes = store.database.write("deliver", take)
+        except AlreadyStored:
+            delivery_id, is_new, wakes = store.database.write("deliver", take)
+        threads = self.match_delivery(delivery_id) if is_new else ()
+        return Delivered(delivery_id, is_new, wakes + len(threads), threads)
+
+    def match_delivery(self, delivery_id: str) -> tuple[str, ...]:
+        """Wake whoever waits for a fact that is stored, some at a time; return the threads."""
+        store, woken = self._store, dict[str, None]()
+        after: dict[str, tuple[int, str, int]] = {}
+        while True:
+
+            def look(tx: Transaction) -> bool:
+                row = tx.one("read_delivery", {"delivery_id": delivery_id})
+                if row is None or not row[7]:
+                    return True
+                matching = _Matching(Settling(Writing(tx, store.bodies, store.clock.now())), read_delivery_row(row))
+                is_over = matching.page(dict(after))
+                after.update(matching.seen)
+                woken.update(matching.settling.touched)
+                matching.finish(is_over)
+                return is_over
+
+            if store.database.write("match", look):
+                break
+        if woken:
+            store.ring()
+        return tuple(woken)
+
+    def match_pending(self, most: int = 100) -> int:
+        """Go on with facts whose matching was broken off; return how many there were."""
+        rows = self._store.database.read(lambda tx: tx.all("list_pending_deliveries", {"most": most}))
+        for row in rows:
+            self.match_delivery(row[0])
+        return len(rows)
+
+    def deliveries(
+        self, *, before: str = "~", most: int = 100, unmatched: bool = False
+    ) -> list[tuple[DeliveryRow, Fact]]:
+        """List facts, newest first."""
+        store = self._store
+
+        def read(tx: Transaction) -> list[tuple[DeliveryRow, Fact]]:
+            params = {"before": before, "most": most, "only_unmatched": int(unmatched)}
+            rows = map(read_delivery_row, tx.all("list_deliveries", params))
+            return [(row, fact_of(store.bodies, tx, row)) for row in rows]
+
+        return store.database.read(read)
+
+    def delivery(self, delivery_id: str) -> tuple[DeliveryRow, Fact] | None:
+        """Read a fact."""
+        store = self._store
+
+        def read(tx: Transaction) -> tuple[DeliveryRow, Fact] | None:
+            row = tx.one("read_delivery", {"delivery_id": delivery_id})
+            return None if row is None else (read_delivery_row(row), fact_of(store.bodies, tx, read_delivery_row(row)))
+
+        return store.database.read(read)
+
+
+class _Matching:
+    """One transaction that brings a fact to some of those who wait for it."""
+
+    def __init__(self, settling: Settling, row: DeliveryRow) -> None:
+        self.settling = settling
+        self.tx = settling.tx
+        self.bodies = settling.writing.bodies
+        self.row = row
+        self.fact = fact_of(self.bodies, self.tx, row)
+        self.seen: dict[str, tuple[int, str, int]] = {}
+        self.wakes = 0
+
+    def page(self, after: dict[str, tuple[int, str, int]]) -> bool:
+        """Look at the next of those who wait; return whether these were the last."""
+        keys = [owned(self.row.owner, key) for key in correlations_of(self.fact)]
+        hold_keys(self.tx, keys)
+        asked = [(key, self.tx.ask("list_candidates", _from(key, after.get(key, (-1, "", -1))))) for key in keys]
+        is_over, found = True, list[Candidate]()
+        for key, answer in asked:
+            rows = answer()
+            is_over = is_over and len(rows) < PAGE
+            found += map(_candidate, rows)
+            if rows:
+                self.seen[key] = found[-1].place
+        found.sort(key=lambda candidate: candidate.place)
+        fitting = [candidate for candidate in found if self._fits(candidate)]
+        held = self.settling.hold((candidate.wait_id, candidate.thread_id) for candidate in fitting)
+        served: set[str] = set()
+        for candidate in fitting:
+            wait = held.get(candidate.wait_id)
+            if wait is not None and self._can_have(wait, candidate, served):
+                held[candidate.wait_id] = self._bring(wait, candidate)
+                served.add(candidate.wait_id)
+        return is_over
+
+    def _fits(self, candidate: Candidate) -> bool:
+        if not candidate.is_open:
+            # Its wait was settled otherwise; nobody needs to find it again.
+            self.tx.send("close_conditions", {"wait_id": candidate.wait_id})
+            return False
+        needs = open_needs(self.bodies, self.tx, candidate.wait_id, candidate.needs)
+        assert needs.condition is not None, "a leaf belongs to a condition"
+        leaf = leaves(needs.condition, 0)[candidate.number]
+        return match(leaf.plain, self.fact).fits
+
+    def _can_have(self, wait: Held, candidate: Candidate, served: set[str]) -> bool:
+        """Whether the wait still needs it. One fact counts for one leaf of a wait, and for one exclusive wait."""
+        if not wait.is_open or candidate.number not in wait.open or wait.wait_id in served:
+            return False
+        if wait.deadline is not None and wait.deadline <= self.settling.now:
+            return False
+        if any(wake.delivery == self.row.delivery_id for wake in wait.satisfied.values()):
+            return False
+        return not candidate.is_exclusive or self.row.taken_by in (None, wait.wait_id)
+
+    def _bring(self, wait: Held, candidate: Candidate) -> Held:
+        if candidate.is_exclusive:
+            self.tx.send("take_delivery", {"delivery_id": self.row.delivery_id, "wait_id": wait.wait_id})
+            self.row = self.row._replace(taken_by=wait.wait_id)
+        self.wakes += 1
+        self.tx.send("count_wake", {"delivery_id": self.row.delivery_id})
+        return self.settling.satisfy(wait, candidate.number, wake_of(self.row, self.fact))
+
+    def finish(self, is_over: bool) -> None:
+        """Mark a fact that nobody else waits for."""
+        if is_over:
+            self.tx.send("finish_delivery", {"delivery_id": self.row.delivery_id})
+
+
+def wake_of(row: DeliveryRow, fact: Fact) -> Wake:
+    """Return a fact as what it wakes with."""
+    by = fact.payload.get("from") if fact.kind == "email" and isinstance(fact.payload, dict) else None
+    return Wake(
+        value=fact.payload,
+        kind=fact.kind,
+        by=by if isinstance(by, str) else None,
+        at=fact.received_at,
+        via=fact.source,
+        delivery=row.delivery_id,
+    )
+
+
+def _from(key: str, after: tuple[int, str, int]) -> dict[str, object]:
+    return {"correlation": key, "since": after[0], "after": after[1], "number": after[2], "most": PAGE}
+
+
+def _candidate(row: Row) -> Candidate:
+    wait_id, number, exclusive, created_at, thread_id, status, consumed, needs, _ = row
+    is_open = status == WaitStatus.OPEN.value and not consumed
+    return Candidate(wait_id, number, bool(exclusive), created_at, thread_id, is_open, needs)

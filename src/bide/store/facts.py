@@ -1,0 +1,59 @@
+"""Plain values in and out of rows: what the store itself must understand, without any graph."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from bide.store.bodies import Bodies
+from bide.store.database import Row, Transaction
+from bide.store.needed import PLAIN, open_needs
+from bide.store.places import answer_place, question_place
+from bide.store.queue_rows import DeliveryRow, WaitView
+from bide.store.rows import EventRow
+from bide.store.seal import place_of
+from bide.types import WaitStatus
+from bide.waits.facts import Fact
+from bide.waits.needs import Needs
+from bide.waits.wake import Wake
+
+
+def event_of(kind: str, **body: Any) -> EventRow:
+    """Write down a line of the log."""
+    return EventRow(kind, PLAIN.encode(body, "event"))
+
+
+def close_wake(bodies: Bodies, wait_id: str, number: int, wake: Wake) -> bytes:
+    """Return what is stored of what satisfied a condition."""
+    return bodies.close_small(place_of("conditions", wait_id, number), PLAIN.encode(wake, "wake"))
+
+
+def open_wake(bodies: Bodies, tx: Transaction, wait_id: str, number: int, stored: bytes) -> Wake:
+    """Read what satisfied a condition."""
+    return cast(Wake, PLAIN.decode(bodies.open(tx, place_of("conditions", wait_id, number), stored), "wake"))
+
+
+def delivery_place(delivery_id: str) -> str:
+    """Return the place of a fact."""
+    return place_of("deliveries", delivery_id)
+
+
+def fact_of(bodies: Bodies, tx: Transaction, row: DeliveryRow) -> Fact:
+    """Read a fact."""
+    payload = PLAIN.decode(bodies.open(tx, delivery_place(row.delivery_id), row.body), "delivery")
+    return Fact(row.kind, row.name, payload, row.source, row.external_id, row.received_at)
+
+
+def read_delivery_row(row: Row) -> DeliveryRow:
+    """Read the row of a fact."""
+    return DeliveryRow(*row)._replace(is_pending=bool(row[7]))
+
+
+def read_wait_row(bodies: Bodies, tx: Transaction, row: Row) -> WaitView:
+    """Read a wait as whoever looks from outside sees it; question and answer are opened."""
+    view = WaitView(*row)._replace(status=WaitStatus(row[7]), is_consumed=bool(row[8]), needs=Needs())
+    answer = row[10]
+    return view._replace(
+        question=bodies.open(tx, question_place(view.thread_id, view), view.question),
+        answer=None if answer is None else bodies.open(tx, answer_place(view.thread_id, view.wait_id), answer),
+        needs=open_needs(bodies, tx, view.wait_id, row[18]),
+    )

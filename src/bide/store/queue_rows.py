@@ -1,0 +1,156 @@
+"""What those who start, claim and wake hand to the store, and what they are told."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from bide.clock import Instant
+from bide.store.lanes import DEFAULT_QUEUE
+from bide.store.rows import Lease
+from bide.types import RunStatus, WaitStatus
+from bide.waits.needs import Needs
+
+IfBusy = Literal["reject", "enqueue", "interrupt", "rollback"]
+"""What becomes of a start on a thread that has a live run: refused, put behind it, or put in its place, from where that
+one stands or from where it began."""
+OnClose = Literal["cancel", "end", "abandon"]
+"""When a child is cancelled with its parent: when that is cancelled, also when it ends, never."""
+
+
+class Start(NamedTuple):
+    """A run that somebody asks for."""
+
+    graph: str
+    input: bytes | None
+    thread_id: str | None = None
+    options: bytes | None = None
+    queue: str = DEFAULT_QUEUE
+    version: str = ""
+    priority: int = 0
+    due_at: Instant | None = None
+    key: str | None = None
+    digest: str = ""
+    """Of what is asked under the key: the same key for something else is a mistake."""
+    if_busy: IfBusy = "reject"
+    limit: tuple[str, int] | None = None
+    parent: str | None = None
+    on_close: OnClose = "cancel"
+    owner: str | None = None
+
+
+class Started(NamedTuple):
+    """What came of a start."""
+
+    thread_id: str
+    run_id: str
+    status: RunStatus
+    is_new: bool
+    """Whether this very call started it; if not, an earlier one with the same key did."""
+    replaced: tuple[str, int] | None = None
+
+
+class Claim(NamedTuple):
+    """A run that a worker has claimed."""
+
+    lease: Lease
+    graph: str
+    crashes: int
+    input: bytes | None
+    options: bytes | None
+
+
+class RunView(NamedTuple):
+    """A run as it stands."""
+
+    run_id: str
+    status: RunStatus
+    epoch: int
+    error: str | None
+    created_at: Instant
+    updated_at: Instant
+    lane: str
+    owner: str
+    rank: int
+    due_at: Instant | None
+    crashes: int
+    worker_id: str | None
+    uid: str
+    graph: str
+    parent: str | None
+
+
+class WaitView(NamedTuple):
+    """A wait as it stands, for whoever looks from outside."""
+
+    wait_id: str
+    thread_id: str
+    run_id: str
+    task_id: str
+    node: str
+    key: str
+    kind: str
+    status: WaitStatus
+    is_consumed: bool
+    question: bytes
+    answer: bytes | None
+    answered_at: Instant | None
+    answered_via: str | None
+    answered_by: str | None
+    answer_key: str | None
+    deadline: Instant | None
+    remind_at: Instant | None
+    created_at: Instant
+    needs: Needs
+    graph: str
+    owner: str
+
+
+class Answering(NamedTuple):
+    """An answer from outside."""
+
+    value: Any
+    by: str | None = None
+    via: str = "wake"
+    key: str | None = None
+    number: int | None = None
+    """The leaf of the wait's condition that it is for; None for all of it."""
+
+
+class Outcome(NamedTuple):
+    """What came of an answer, a cancellation, an expiry: truthfully, also when another was first."""
+
+    status: WaitStatus
+    is_new: bool
+    """Whether this very call settled it."""
+    wait_id: str
+    thread_id: str
+    by: str | None = None
+    at: Instant | None = None
+    via: str | None = None
+
+
+class DeliveryRow(NamedTuple):
+    """A fact as it is stored."""
+
+    delivery_id: str
+    owner: str
+    source: str
+    external_id: str
+    kind: str
+    name: str
+    digest: str
+    is_pending: bool
+    wakes: int
+    taken_by: str | None
+    received_at: Instant
+    body: bytes
+
+
+class Delivered(NamedTuple):
+    """What came of a delivery."""
+
+    delivery_id: str
+    is_new: bool
+    wakes: int
+    threads: tuple[str, ...] = ()
+    """Whom this very call woke."""

@@ -1,0 +1,552 @@
+-- What workers and those who wake threads do, in the order of a run's life. Locks are taken in one order: correlation
+-- locks, threads, waits, runs.
+
+-- name: hold_correlation
+SELECT 1
+FROM correlation_locks
+WHERE bucket = :bucket
+/* lock: */
+
+-- name: hold_thread_if_free
+SELECT uid
+FROM threads
+WHERE thread_id = :thread_id
+/* lock: skip locked */
+
+-- ── Starting ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: read_request
+SELECT digest, thread_id, run_id
+FROM requests
+WHERE owner = :owner
+AND key = :key
+
+-- name: insert_request
+INSERT INTO requests (owner, key, digest, thread_id, run_id, created_at)
+VALUES (:owner, :key, :digest, :thread_id, :run_id, :now)
+
+-- name: forget_requests
+DELETE FROM requests
+WHERE created_at < :horizon
+
+-- name: spawn_thread
+-- A child has its name from its parent, so it is made once, however often that one says so.
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at, pruned, parent, on_close)
+VALUES (:thread_id, :uid, :owner, :graph, 0, :now, 0, :parent, :on_close)
+ON CONFLICT (thread_id) DO NOTHING
+
+-- name: read_live
+-- The live run of a thread that is held.
+SELECT run_id, status, epoch
+FROM runs
+WHERE thread_id = :thread_id
+AND status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+
+-- name: insert_start
+INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at, lane, owner, rank, due_at, crashes,
+                  limit_key, limit_most, input, options)
+VALUES (:thread_id, :run_id, :status, 0, :now, :now, :lane, :owner, :rank, :due_at, 0,
+        :limit_key, :limit_most, :input, :options)
+
+-- name: read_run
+SELECT r.run_id, r.status, r.epoch, r.error, r.created_at, r.updated_at, r.lane, r.owner, r.rank, r.due_at, r.crashes,
+       r.worker_id, t.uid, t.graph, t.parent
+FROM runs r
+JOIN threads t ON t.thread_id = r.thread_id
+WHERE r.thread_id = :thread_id
+AND r.run_id = :run_id
+
+-- name: list_runs
+SELECT r.run_id, r.status, r.epoch, r.error, r.created_at, r.updated_at, r.lane, r.owner, r.rank, r.due_at, r.crashes,
+       r.worker_id, t.uid, t.graph, t.parent
+FROM runs r
+JOIN threads t ON t.thread_id = r.thread_id
+WHERE r.thread_id = :thread_id
+ORDER BY r.run_id DESC
+LIMIT :most
+
+-- name: head_before
+-- The newest checkpoint from before a run.
+SELECT max(c.seq)
+FROM checkpoints c
+WHERE c.thread_id = :thread_id
+AND c.ns = ''
+AND c.seq < coalesce(
+    (SELECT min(m.seq) FROM checkpoints m WHERE m.thread_id = :thread_id AND m.ns = '' AND m.run_id = :run_id),
+    9223372036854775807
+)
+
+-- name: consume_input
+-- With the first checkpoint of the run: from here on its input is in the state, and is not applied again.
+UPDATE runs
+SET input = NULL
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND input IS NOT NULL
+
+-- name: promote_next
+-- When a thread has no live run any more, the oldest that was put behind it becomes ready.
+UPDATE runs
+SET status = 'ready', due_at = :now, updated_at = :now
+WHERE thread_id = :thread_id
+AND status = 'queued'
+AND run_id = (
+    SELECT min(q.run_id)
+    FROM runs q
+    WHERE q.thread_id = :thread_id
+    AND q.status = 'queued'
+    AND (q.due_at IS NULL OR q.due_at <= :now)
+)
+AND NOT EXISTS (
+    SELECT 1
+    FROM runs l
+    WHERE l.thread_id = :thread_id
+    AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+)
+
+-- name: list_due_runs
+-- Runs whose time has come, and whose thread may be free for them.
+SELECT thread_id
+FROM runs q
+WHERE q.status = 'queued'
+AND q.due_at <= :now
+AND NOT EXISTS (
+    SELECT 1
+    FROM runs l
+    WHERE l.thread_id = q.thread_id
+    AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+)
+ORDER BY q.due_at
+LIMIT :most
+
+-- ── Claiming ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: ready_owners
+-- Whose runs are ready in a lane, from one owner on: each is one step in the index, however many runs they have.
+WITH RECURSIVE owners (owner, found) AS (
+    SELECT (
+        SELECT min(owner)
+        FROM runs
+        WHERE status = 'ready' AND limit_key IS NULL AND lane = :lane AND owner > :after
+    ), 1
+    UNION ALL
+    SELECT (
+        SELECT min(r.owner)
+        FROM runs r
+        WHERE r.status = 'ready' AND r.limit_key IS NULL AND r.lane = :lane AND r.owner > o.owner
+    ), o.found + 1
+    FROM owners o
+    WHERE o.owner IS NOT NULL
+    AND o.found < :most
+)
+SELECT owner
+FROM owners
+WHERE owner IS NOT NULL
+
+-- name: first_owner
+-- The empty owner comes before all others, and is nobody's successor.
+SELECT 1
+FROM runs
+WHERE status = 'ready'
+AND limit_key IS NULL
+AND lane = :lane
+AND owner = ''
+LIMIT 1
+
+-- name: claim_ready
+-- A batch: those that another worker is claiming at this moment are passed over.
+WITH picked AS MATERIALIZED (
+    SELECT thread_id, run_id
+    FROM runs
+    WHERE status = 'ready'
+    AND limit_key IS NULL
+    AND lane = :lane
+    AND owner = :owner
+    AND due_at <= :now
+    ORDER BY rank, due_at
+    LIMIT :most
+    /* lock: skip locked */
+)
+UPDATE runs
+SET status = 'running', epoch = epoch + 1, worker_id = :worker_id, error = NULL, updated_at = :now
+WHERE (thread_id, run_id) IN (SELECT thread_id, run_id FROM picked)
+RETURNING thread_id, run_id, epoch, lane, crashes, input, options
+
+-- name: ready_limits
+-- The limits under which runs are ready in a lane, each one step in the index.
+WITH RECURSIVE limits (limit_key, found) AS (
+    SELECT (
+        SELECT min(limit_key)
+        FROM runs
+        WHERE status = 'ready' AND limit_key IS NOT NULL AND lane = :lane AND limit_key > :after
+    ), 1
+    UNION ALL
+    SELECT (
+        SELECT min(r.limit_key)
+        FROM runs r
+        WHERE r.status = 'ready' AND r.limit_key IS NOT NULL AND r.lane = :lane AND r.limit_key > l.limit_key
+    ), l.found + 1
+    FROM limits l
+    WHERE l.limit_key IS NOT NULL
+    AND l.found < :most
+)
+SELECT limit_key
+FROM limits
+WHERE limit_key IS NOT NULL
+
+-- name: claim_limited
+-- While the lock of the limit is held, nobody else claims under it: so what is counted here stays true.
+WITH picked AS MATERIALIZED (
+    SELECT thread_id, run_id
+    FROM runs
+    WHERE status = 'ready'
+    AND limit_key = :limit_key
+    AND lane = :lane
+    AND due_at <= :now
+    AND limit_most > (
+        SELECT count(*)
+        FROM runs l
+        WHERE l.limit_key = :limit_key
+        AND l.status = 'running'
+    )
+    ORDER BY rank, due_at
+    LIMIT 1
+    /* lock: skip locked */
+)
+UPDATE runs
+SET status = 'running', epoch = epoch + 1, worker_id = :worker_id, error = NULL, updated_at = :now
+WHERE (thread_id, run_id) IN (SELECT thread_id, run_id FROM picked)
+RETURNING thread_id, run_id, epoch, lane, crashes, input, options
+
+-- name: next_ready
+-- When the next run of a lane may be claimed.
+SELECT min(due_at)
+FROM runs
+WHERE status = 'ready'
+AND lane = :lane
+
+-- ── Workers that are gone ──────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: list_holders
+-- Every worker that holds a run, and those whose row is gone.
+SELECT h.worker_id, w.host, w.pid, w.started, w.lease_until
+FROM (SELECT DISTINCT worker_id FROM runs WHERE status = 'running') h
+LEFT JOIN workers w ON w.worker_id = h.worker_id
+
+-- name: list_held
+SELECT thread_id, run_id, epoch, crashes
+FROM runs
+WHERE status = 'running'
+AND worker_id = :worker_id
+ORDER BY thread_id
+LIMIT :most
+
+-- name: reap_run
+-- The epoch goes up, so that whoever held it writes nothing any more.
+UPDATE runs
+SET status = :status, epoch = epoch + 1, crashes = crashes + 1, worker_id = NULL, due_at = :due_at, error = :error,
+    updated_at = :now
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND epoch = :epoch
+AND status = 'running'
+AND worker_id = :worker_id
+
+-- name: release_run
+UPDATE runs
+SET status = 'ready', crashes = 0, due_at = :now, error = NULL, updated_at = :now
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND status IN ('dead', 'blocked')
+
+-- ── Waking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: find_wait
+SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
+       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
+       t.graph, t.owner
+FROM waits w
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE w.wait_id = :wait_id
+
+-- name: list_inbox
+-- The inbox, page after page: those who wait longest come first.
+SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
+       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
+       t.graph, t.owner
+FROM waits w
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE w.status = 'open'
+AND w.consumed = 0
+AND (w.created_at, w.wait_id) > (:since, :after)
+ORDER BY w.created_at, w.wait_id
+LIMIT :most
+
+-- name: list_waits_of_thread
+SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
+       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
+       t.graph, t.owner
+FROM waits w
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE w.thread_id = :thread_id
+ORDER BY w.created_at, w.wait_id
+
+-- name: settle_wait
+-- First wins: whoever comes from outside, a deadline included, settles a wait only where it is open. If its run is
+-- running right now, it is told when it pauses.
+UPDATE waits
+SET status = :status, answer = :answer, answered_at = :now, answered_via = :via, answered_by = :by,
+    answer_key = :answer_key,
+    settled_in = (
+        SELECT r.epoch
+        FROM runs r
+        WHERE r.thread_id = :thread_id
+        AND r.run_id = waits.run_id
+        AND r.status = 'running'
+    )
+WHERE wait_id = :wait_id
+AND status = 'open'
+AND consumed = 0
+AND (deadline IS NULL OR deadline > :before)
+
+-- name: make_ready
+-- Part of whatever settles a wait: a run that waited has something to go on with.
+UPDATE runs
+SET status = 'ready', due_at = :now, updated_at = :now
+WHERE thread_id = :thread_id
+AND status = 'waiting'
+
+-- name: log_event
+-- A line of the log from outside the run: after the newest checkpoint that there is.
+INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)
+SELECT :thread_id, t.events, :seq, :run_id, :kind, :now, :body
+FROM threads t
+WHERE t.thread_id = :thread_id
+
+-- name: extend_wait
+UPDATE waits
+SET deadline = :deadline
+WHERE wait_id = :wait_id
+AND status = 'open'
+AND consumed = 0
+
+-- name: change_needs
+UPDATE waits
+SET needs = :needs, remind_at = :remind_at
+WHERE wait_id = :wait_id
+AND status = 'open'
+AND consumed = 0
+
+-- ── Conditions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: insert_condition
+INSERT INTO conditions (wait_id, number, kind, correlation, due_at, is_open, exclusive, created_at, delivery_id, wake)
+VALUES (:wait_id, :number, :kind, :correlation, :due_at, :is_open, :exclusive, :now, :delivery_id, :wake)
+ON CONFLICT (wait_id, number) DO UPDATE
+SET is_open = excluded.is_open, due_at = excluded.due_at, delivery_id = excluded.delivery_id, wake = excluded.wake
+
+-- name: read_conditions
+SELECT number, kind, correlation, due_at, is_open, exclusive, delivery_id, wake
+FROM conditions
+WHERE wait_id = :wait_id
+ORDER BY number
+
+-- name: satisfy_condition
+UPDATE conditions
+SET is_open = 0, delivery_id = :delivery_id, wake = :wake
+WHERE wait_id = :wait_id
+AND number = :number
+AND is_open = 1
+
+-- name: close_conditions
+UPDATE conditions
+SET is_open = 0
+WHERE wait_id = :wait_id
+AND is_open = 1
+
+-- name: list_candidates
+-- Whoever waits for a fact under this key, longest first, page after page.
+SELECT c.wait_id, c.number, c.exclusive, c.created_at, w.thread_id, w.status, w.consumed, w.needs, c.delivery_id
+FROM conditions c
+JOIN waits w ON w.wait_id = c.wait_id
+WHERE c.correlation = :correlation
+AND c.correlation <> ''
+AND c.is_open = 1
+AND (c.created_at, c.wait_id, c.number) > (:since, :after, :number)
+ORDER BY c.created_at, c.wait_id, c.number
+LIMIT :most
+
+-- name: list_due_conditions
+-- Served by conditions_due.
+SELECT c.wait_id, c.number, w.thread_id
+FROM conditions c
+JOIN waits w ON w.wait_id = c.wait_id
+WHERE c.is_open = 1
+AND c.due_at <= :now
+ORDER BY c.due_at
+LIMIT :most
+
+-- name: list_due_waits
+-- Served by waits_due.
+SELECT wait_id, thread_id
+FROM waits
+WHERE status = 'open'
+AND deadline <= :now
+ORDER BY deadline
+LIMIT :most
+
+-- name: list_due_reminders
+SELECT wait_id, thread_id
+FROM waits
+WHERE status = 'open'
+AND remind_at <= :now
+ORDER BY remind_at
+LIMIT :most
+
+-- name: next_due
+-- When the next thing is due, whatever it is.
+SELECT min(at)
+FROM (
+    SELECT min(due_at) AS at FROM conditions WHERE is_open = 1 AND due_at IS NOT NULL
+    UNION ALL
+    SELECT min(deadline) FROM waits WHERE status = 'open' AND deadline IS NOT NULL
+    UNION ALL
+    SELECT min(remind_at) FROM waits WHERE status = 'open' AND remind_at IS NOT NULL
+    UNION ALL
+    SELECT min(due_at) FROM runs WHERE status = 'queued' AND due_at IS NOT NULL
+    UNION ALL
+    SELECT min(next_at) FROM schedules WHERE is_paused = 0
+) due
+
+-- ── Deliveries ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: insert_delivery
+INSERT INTO deliveries (delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, received_at, body)
+VALUES (:delivery_id, :owner, :source, :external_id, :kind, :name, :digest, 1, 0, :now, :body)
+ON CONFLICT (owner, source, external_id) DO NOTHING
+
+-- name: insert_delivery_key
+INSERT INTO delivery_keys (correlation, received_at, delivery_id)
+VALUES (:correlation, :now, :delivery_id)
+
+-- name: find_delivery
+SELECT delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, received_at, body
+FROM deliveries
+WHERE owner = :owner
+AND source = :source
+AND external_id = :external_id
+
+-- name: read_delivery
+SELECT delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, received_at, body
+FROM deliveries
+WHERE delivery_id = :delivery_id
+
+-- name: list_deliveries
+SELECT delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, received_at, body
+FROM deliveries
+WHERE delivery_id < :before
+AND (:only_unmatched = 0 OR (wakes = 0 AND is_pending = 0))
+ORDER BY delivery_id DESC
+LIMIT :most
+
+-- name: list_pending_deliveries
+SELECT delivery_id
+FROM deliveries
+WHERE is_pending = 1
+ORDER BY delivery_id
+LIMIT :most
+
+-- name: look_back
+-- What came before a wait under one of its keys, oldest first; what has woken an earlier question of the same thread, or
+-- of the same task, is not looked at again, so that a loop does not hear the same fact for ever.
+SELECT d.delivery_id, d.owner, d.source, d.external_id, d.kind, d.name, d.digest, d.is_pending, d.wakes, d.taken_by,
+       d.received_at, d.body
+FROM delivery_keys k
+JOIN deliveries d ON d.delivery_id = k.delivery_id
+WHERE k.correlation = :correlation
+AND k.received_at >= :since
+AND (k.received_at, k.delivery_id) > (:after_time, :after)
+AND NOT EXISTS (
+    SELECT 1
+    FROM conditions c
+    JOIN waits w ON w.wait_id = c.wait_id
+    WHERE c.delivery_id = d.delivery_id
+    AND w.thread_id = :thread_id
+    AND (w.consumed = 1 OR w.task_id = :task_id)
+)
+ORDER BY k.received_at, k.delivery_id
+LIMIT :most
+
+-- name: count_wake
+UPDATE deliveries
+SET wakes = wakes + 1
+WHERE delivery_id = :delivery_id
+
+-- name: take_delivery
+-- An exclusive wait takes a fact that no other one has taken.
+UPDATE deliveries
+SET taken_by = :wait_id
+WHERE delivery_id = :delivery_id
+AND (taken_by IS NULL OR taken_by = :wait_id)
+
+-- name: finish_delivery
+UPDATE deliveries
+SET is_pending = 0
+WHERE delivery_id = :delivery_id
+
+-- ── Ending ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+-- name: cancel_run
+UPDATE runs
+SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, error = :error, input = NULL, updated_at = :now
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead')
+
+-- name: cancel_live
+UPDATE runs
+SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, error = :error, input = NULL, updated_at = :now
+WHERE thread_id = :thread_id
+AND status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead')
+
+-- name: end_waiting
+-- A run that waits and is told to end: its deadline said so.
+UPDATE runs
+SET status = :status, epoch = epoch + 1, error = :error, updated_at = :now
+WHERE thread_id = :thread_id
+AND status IN ('waiting', 'ready')
+
+-- name: close_children
+-- The children of a thread that is closed: somebody must see to them.
+UPDATE threads
+SET on_close = 'due'
+WHERE parent = :thread_id
+AND (on_close = 'end' OR (on_close = 'cancel' AND :is_cancelled = 1))
+
+-- name: list_closing
+SELECT thread_id
+FROM threads
+WHERE on_close = 'due'
+ORDER BY thread_id
+LIMIT :most
+
+-- name: child_closed
+UPDATE threads
+SET on_close = 'abandon'
+WHERE thread_id = :thread_id
+AND on_close = 'due'
+
+-- name: list_children
+SELECT t.thread_id, t.graph, t.created_at
+FROM threads t
+WHERE t.parent = :thread_id
+ORDER BY t.created_at, t.thread_id
+
+-- name: read_parent
+SELECT parent, graph
+FROM threads
+WHERE thread_id = :thread_id
+
+-- name: delete_conditions
+DELETE FROM conditions
+WHERE wait_id IN (SELECT wait_id FROM waits WHERE thread_id = :thread_id)

@@ -1,0 +1,285 @@
+"""Starting runs that a worker will claim: accepted means that it is in the database."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from bide.clock import uuid7
+from bide.errors import ConflictError, IdempotencyError, ThreadBusyError
+from bide.store.database import Row, Transaction
+from bide.store.ending import ENDED, end_thread
+from bide.store.facts import event_of
+from bide.store.lanes import lane_of
+from bide.store.queue_rows import RunView, Start, Started
+from bide.store.rows import JournalRow, Lease, Report
+from bide.store.seal import place_of
+from bide.store.writes import Writing
+from bide.types import RunStatus
+
+if TYPE_CHECKING:
+    from bide.store.store import Store
+
+
+class Starting:
+    """The part of a `Store` that takes in what is to be run, and ends what is not to run any more."""
+
+    @property
+    def _store(self) -> Store:
+        return cast("Store", self)
+
+    def start(self, start: Start) -> Started:
+        """Accept a run. When this returns, it is durable, and a worker will claim it, now or when it is due."""
+        store = self._store
+        ended: list[str] = []
+
+        def accept(tx: Transaction) -> Started:
+            writing = Writing(tx, store.bodies, store.clock.now())
+            starting = _Accepting(writing, start)
+            started = starting.accept()
+            ended[:] = starting.ended
+            return started
+
+        try:
+            started = store.database.write("start", accept)
+        except _Raced:
+            started = store.database.write("start", accept)
+        store.after_end(ended)
+        if started.is_new:
+            store.ring()
+        return started
+
+    def spawn(self, lease: Lease, line: JournalRow, start: Start) -> None:
+        """Start a child thread, and keep that it was in the journal of the task that did: both, or neither."""
+        store = self._store
+
+        def save(tx: Transaction) -> None:
+            writing = Writing(tx, store.bodies, store.clock.now())
+            _Accepting(writing, start).spawn()
+            writing.hold_lease(lease)
+            writing.write_journal(lease, line)
+
+        store.database.write("spawn", save)
+        store.ring()
+
+    # ── Ending ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def cancel_thread(self, thread_id: str, *, reason: str = "cancelled", by: str | None = None) -> tuple[str, ...]:
+        """Cancel every live and queued run of a thread, and its open questions; return the runs.
+
+        Whoever drives it writes nothing any more. Its children follow, as they were told when they were spawned.
+        """
+        return self._cancel(thread_id, None, reason, by)
+
+    def cancel_run(self, thread_id: str, run_id: str, *, reason: str = "cancelled", by: str | None = None) -> bool:
+        """Cancel one run; return whether it was still alive."""
+        return bool(self._cancel(thread_id, run_id, reason, by))
+
+    def _cancel(self, thread_id: str, run_id: str | None, reason: str, by: str | None) -> tuple[str, ...]:
+        store = self._store
+        ended: list[str] = []
+
+        def cancel(tx: Transaction) -> tuple[str, ...]:
+            writing = Writing(tx, store.bodies, store.clock.now())
+            tx.send("hold_thread", {"thread_id": thread_id})
+            runs = [row for row in tx.all("list_runs", {"thread_id": thread_id, "most": 10_000}) if _is_alive(row)]
+            chosen = [row for row in runs if run_id is None or row[0] == run_id]
+            ended.clear()
+            for row in reversed(chosen):
+                ended.extend(cancel_one(writing, thread_id, row[0], RunStatus(row[1]), reason, by))
+            return tuple(row[0] for row in chosen)
+
+        cancelled = store.database.write("cancel", cancel)
+        store.after_end(ended)
+        return cancelled
+
+    def close_children(self, most: int = 100) -> int:
+        """Cancel threads whose parent was closed; return how many there were."""
+        store = self._store
+        rows = store.database.read(lambda tx: tx.all("list_closing", {"most": most}))
+        for (thread_id,) in rows:
+            self.cancel_thread(thread_id, reason="its parent was closed")
+            store.database.write("child_closed", partial(_is_seen_to, thread_id))
+        return len(rows)
+
+    def after_end(self, ended: list[str]) -> None:
+        """Match what tells parents of an end, now that it is committed, and see to the children. If this is not
+        reached, any worker does it later."""
+        for delivery_id in ended:
+            self._store.match_delivery(delivery_id)
+
+    # ── Looking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, thread_id: str, run_id: str) -> RunView | None:
+        """Read a run."""
+        row = self._store.database.read(lambda tx: tx.one("read_run", {"thread_id": thread_id, "run_id": run_id}))
+        return None if row is None else _view(row)
+
+    def runs(self, thread_id: str, *, most: int = 100) -> list[RunView]:
+        """List the runs of a thread, newest first."""
+        params = {"thread_id": thread_id, "most": most}
+        return [_view(row) for row in self._store.database.read(lambda tx: tx.all("list_runs", params))]
+
+    def children(self, thread_id: str) -> list[tuple[str, str]]:
+        """List the threads that a thread has spawned: id and graph."""
+        rows = self._store.database.read(lambda tx: tx.all("list_children", {"thread_id": thread_id}))
+        return [(row[0], row[1]) for row in rows]
+
+
+def cancel_one(
+    writing: Writing, thread_id: str, run_id: str, status: RunStatus, reason: str, by: str | None
+) -> list[str]:
+    """Cancel a run of a thread that is held; return the deliveries to match when it is committed."""
+    tx, now = writing.tx, writing.now
+    params = {"thread_id": thread_id, "run_id": run_id, "error": f"cancelled: {reason}", "now": now}
+    tx.send("cancel_run", params)
+    if status is not RunStatus.QUEUED:
+        tx.send("cancel_waits", {"thread_id": thread_id, "prefix": "", "length": 0})
+    head = tx.one("read_head", {"thread_id": thread_id, "ns": ""})
+    event = event_of("run.cancelled", reason=reason, by=by)
+    writing.log_events(thread_id, run_id, (head and head[0]) or 0, [event])
+    if status is RunStatus.QUEUED:
+        return []
+    return end_thread(writing, thread_id, run_id, Report(RunStatus.CANCELLED, error=reason))
+
+
+class _Accepting:
+    """One transaction that takes in a run."""
+
+    def __init__(self, writing: Writing, start: Start) -> None:
+        self.writing = writing
+        self.tx = writing.tx
+        self.start = start
+        self.now = writing.now
+        self.owner = writing.bodies.owner if start.owner is None else start.owner
+        self.thread_id = start.thread_id or uuid7(self.now)
+        self.run_id = uuid7(self.now)
+        self.ended: list[str] = []
+
+    def accept(self) -> Started:
+        """Take it in, unless it was before."""
+        known = self._known()
+        if known is not None:
+            return known
+        is_thread = self.tx.one("hold_thread", {"thread_id": self.thread_id}) is not None
+        if not is_thread:
+            self._insert_thread()
+        live = self.tx.one("read_live", {"thread_id": self.thread_id}) if is_thread else None
+        replaced = None if live is None else self._make_room(live)
+        is_later = self.start.due_at is not None and self.start.due_at > self.now
+        is_behind = live is not None and self.start.if_busy == "enqueue"
+        self._insert_run(RunStatus.QUEUED if is_later or is_behind else RunStatus.READY)
+        return Started(self.thread_id, self.run_id, self._status(is_later or is_behind), True, replaced)
+
+    def spawn(self) -> None:
+        """Take in the run of a child thread, once."""
+        start = self.start
+        params = {"thread_id": self.thread_id, "uid": new_uid(self.now), "owner": self.owner, "graph": start.graph}
+        made = {**params, "now": self.now, "parent": start.parent, "on_close": start.on_close}
+        self.tx.expect("spawn_thread", made, lambda _: _exists(self.thread_id))
+        self._insert_run(RunStatus.READY)
+
+    @staticmethod
+    def _status(is_queued: bool) -> RunStatus:
+        return RunStatus.QUEUED if is_queued else RunStatus.READY
+
+    def _known(self) -> Started | None:
+        """Find what was started under the same key."""
+        start = self.start
+        if start.key is None:
+            return None
+        row = self.tx.one("read_request", {"owner": self.owner, "key": start.key})
+        if row is None:
+            params = {"owner": self.owner, "key": start.key, "digest": start.digest, "now": self.now}
+            made = {**params, "thread_id": self.thread_id, "run_id": self.run_id}
+            self.tx.expect("insert_request", made, lambda _: _Raced())
+            return None
+        if row[0] != start.digest:
+            raise IdempotencyError(
+                f"The key {start.key!r} was used before, for another start (thread {row[1]!r}). Nothing was started. "
+                f"Use a key for one thing alone."
+            )
+        found = self.tx.one("read_run", {"thread_id": row[1], "run_id": row[2]})
+        return Started(row[1], row[2], RunStatus(found[1]) if found else RunStatus.DONE, False)
+
+    def _insert_thread(self) -> None:
+        params = {"thread_id": self.thread_id, "uid": new_uid(self.now), "owner": self.owner}
+        made = {**params, "graph": self.start.graph, "now": self.now}
+        self.tx.expect("insert_thread", made, lambda _: _Raced())
+
+    def _make_room(self, live: Row) -> tuple[str, int] | None:
+        """Do with the live run what was asked for."""
+        run_id, status = live[0], RunStatus(live[1])
+        if self.start.if_busy == "enqueue":
+            return None
+        if self.start.if_busy == "reject":
+            raise ThreadBusyError(
+                f"Thread {self.thread_id!r} has a live run ({run_id}), which is {status}. Nothing was started. Wait "
+                f"for its end, answer what it asks, or say what shall happen: if_busy='enqueue' (or interrupt, rollback)."
+            )
+        reason = f"a new run took its place ({self.start.if_busy})"
+        self.ended += cancel_one(self.writing, self.thread_id, run_id, status, reason, None)
+        if self.start.if_busy == "interrupt":
+            return None
+        before = self.tx.one("head_before", {"thread_id": self.thread_id, "run_id": run_id})
+        return run_id, (before and before[0]) or 0
+
+    def _insert_run(self, status: RunStatus) -> None:
+        start, key = self.start, {"thread_id": self.thread_id, "run_id": self.run_id}
+        limit_key, limit_most = start.limit or (None, None)
+        due_at = self.now if status is RunStatus.READY else start.due_at
+        self.tx.send(
+            "insert_start",
+            {
+                **key,
+                "status": status.value,
+                "now": self.now,
+                "lane": lane_of(start.graph, start.queue, start.version),
+                "owner": self.owner,
+                "rank": -start.priority,
+                "due_at": due_at,
+                "limit_key": limit_key,
+                "limit_most": limit_most,
+                "input": self._closed("input", start.input),
+                "options": self._closed("options", start.options),
+            },
+        )
+        event = event_of(f"run.{status.value}", graph=start.graph, due_at=start.due_at)
+        self.writing.log_events(self.thread_id, self.run_id, 0, [event])
+
+    def _closed(self, what: str, body: bytes | None) -> bytes | None:
+        if body is None:
+            return None
+        return self.writing.closed(self.thread_id, start_place(self.thread_id, self.run_id, what), body)
+
+
+def start_place(thread_id: str, run_id: str, what: str) -> str:
+    """Return the place of what a run was started with."""
+    return place_of("runs", thread_id, run_id, what)
+
+
+def new_uid(now: int) -> str:
+    """Name a new life of a thread."""
+    return uuid7(now).replace("-", "")[-20:]
+
+
+class _Raced(ConflictError):
+    """Somebody made the same thread, or used the same key, at the same moment."""
+
+
+def _exists(thread_id: str) -> ConflictError:
+    return ConflictError(
+        f"There is a thread {thread_id!r} already, which no task of this thread has spawned. Choose another key."
+    )
+
+
+def _is_seen_to(thread_id: str, tx: Transaction) -> int:
+    return tx.run("child_closed", {"thread_id": thread_id})
+
+
+def _is_alive(row: Row) -> bool:
+    return RunStatus(row[1]) not in (*ENDED[:3],)
+
+
+def _view(row: Row) -> RunView:
+    return RunView(row[0], RunStatus(row[1]), *row[2:])

@@ -1,0 +1,281 @@
+"""Waking: answers from outside, deadlines, instants that have come, reminders. Whoever is first settles a wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+
+from bide.clock import Instant
+from bide.errors import AlreadyAnsweredError, UnknownInterruptError, WaitExpiredError
+from bide.store.database import Transaction
+from bide.store.facts import event_of, read_wait_row
+from bide.store.needed import PLAIN, close_needs
+from bide.store.queue_rows import Answering, Outcome, WaitView
+from bide.store.settling import Held, Settling
+from bide.store.writes import Writing
+from bide.types import WaitStatus
+from bide.waits.wake import Wake
+
+if TYPE_CHECKING:
+    from bide.store.store import Store
+
+T = TypeVar("T")
+
+PAGE = 500
+"""How many due waits are settled in one transaction."""
+
+
+class Swept(NamedTuple):
+    """What a look at the clock has brought."""
+
+    woken: int = 0
+    """Waits whose instant has come."""
+    expired: int = 0
+    reminded: tuple[tuple[str, str, bool], ...] = ()
+    """Wait, thread, and whether it went one step higher."""
+    is_full: bool = False
+    """Whether there is more to do at once."""
+
+
+class Waking:
+    """The part of a `Store` that settles waits from outside."""
+
+    @property
+    def _store(self) -> Store:
+        return cast("Store", self)
+
+    # ── Looking ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wait(self, wait_id: str) -> WaitView | None:
+        """Read a wait, open or not."""
+        store = self._store
+
+        def read(tx: Transaction) -> WaitView | None:
+            row = tx.one("find_wait", {"wait_id": wait_id})
+            return None if row is None else read_wait_row(store.bodies, tx, row)
+
+        return store.database.read(read)
+
+    def waits(self, *, since: Instant = -1, after: str = "", most: int = 50) -> list[WaitView]:
+        """List who waits, longest first; go on behind (created_at, wait_id) of the last one."""
+        store, params = self._store, {"since": since, "after": after, "most": most}
+        return store.database.read(
+            lambda tx: [read_wait_row(store.bodies, tx, row) for row in tx.all("list_inbox", params)]
+        )
+
+    def waits_of(self, thread_id: str) -> list[WaitView]:
+        """List whatever a thread has asked, oldest first."""
+        store, params = self._store, {"thread_id": thread_id}
+        return store.database.read(
+            lambda tx: [read_wait_row(store.bodies, tx, row) for row in tx.all("list_waits_of_thread", params)]
+        )
+
+    def satisfied(self, wait_id: str) -> tuple[frozenset[int], dict[int, Wake]]:
+        """Read which leaves of a wait's condition are open, and what satisfied the others."""
+
+        def look(tx: Transaction) -> tuple[frozenset[int], dict[int, Wake]]:
+            wait = self._held(tx, wait_id)
+            return (frozenset(), {}) if wait is None else (wait.open, dict(wait.satisfied))
+
+        return self._store.database.read(look)
+
+    # ── Settling ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def wake(self, wait_id: str, answering: Answering) -> Outcome:
+        """Answer a wait, or one leaf of what it needs, and make its run ready. The first answer stands.
+
+        The same answer given again, under the same key, is told how the first one went. Any other is refused, and told
+        who was first.
+        """
+
+        def settle(settling: Settling, wait: Held) -> Outcome:
+            if wait.is_open and _is_over(wait, settling.now):
+                settling.expire(wait)
+                return _outcome(wait._replace(status=WaitStatus.EXPIRED), is_new=False)
+            if not wait.is_open:
+                return _outcome(wait, is_new=False)
+            if answering.number is None:
+                body = PLAIN.encode(answering.value, "answer")
+                settling.answer(wait, body, by=answering.by, via=answering.via, key=answering.key)
+            else:
+                wake = Wake(answering.value, kind="approval", by=answering.by, at=settling.now, via=answering.via)
+                settling.satisfy(wait, answering.number, wake)
+            return _outcome(wait._replace(status=WaitStatus.ANSWERED), is_new=True)
+
+        outcome = self._settle("wake", wait_id, settle)
+        if outcome.is_new:
+            return outcome
+        return self._told_again(wait_id, answering)
+
+    def _told_again(self, wait_id: str, answering: Answering) -> Outcome:
+        """Say how a wait was settled: calmly to whoever asks again, with an error to whoever wanted something else."""
+        view = self.wait(wait_id)
+        assert view is not None, "it was there a moment ago"
+        outcome = Outcome(
+            view.status, False, wait_id, view.thread_id, view.answered_by, view.answered_at, view.answered_via
+        )
+        if answering.key is not None and answering.key == view.answer_key:
+            return outcome
+        who = f" by {view.answered_by}" if view.answered_by else ""
+        if view.status is WaitStatus.EXPIRED:
+            raise WaitExpiredError(
+                f"Wait {wait_id} of thread {view.thread_id!r} ran out before this answer came. Nothing was written. "
+                f"Look at the thread to see how it went on.",
+                outcome=outcome,
+            )
+        raise AlreadyAnsweredError(
+            f"Wait {wait_id} of thread {view.thread_id!r} was {view.status}{who} through {view.answered_via!r} before. "
+            f"An answer stands; nothing was written. To answer differently, fork the thread.",
+            outcome=outcome,
+        )
+
+    def cancel_wait(self, wait_id: str, *, by: str | None = None, reason: str = "cancelled") -> Outcome:
+        """Withdraw a question: the node that asked gets a `WaitCancelled`, which it may catch."""
+
+        def settle(settling: Settling, wait: Held) -> Outcome:
+            if not wait.is_open:
+                return _outcome(wait, is_new=False)
+            settling.cancel(wait, by=by, reason=reason)
+            return _outcome(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
+
+        return self._settle("cancel_wait", wait_id, settle)
+
+    def extend_wait(self, wait_id: str, deadline: Instant | None, *, by: str | None = None) -> bool:
+        """Give a wait another deadline; return whether it was still open."""
+
+        def change(settling: Settling, wait: Held) -> bool:
+            if not wait.is_open:
+                return False
+            settling.tx.send("extend_wait", {"wait_id": wait_id, "deadline": deadline})
+            settling.log(wait, event_of("wait.extended", wait=wait_id, deadline=deadline, by=by))
+            return True
+
+        return self._settle("extend_wait", wait_id, change)
+
+    def reassign_wait(self, wait_id: str, assignees: tuple[str, ...], *, by: str | None = None) -> bool:
+        """Let others be asked; return whether the wait was still open."""
+
+        def change(settling: Settling, wait: Held) -> bool:
+            if not wait.is_open:
+                return False
+            needs = wait.needs._replace(assignees=assignees)
+            self._change_needs(settling, wait._replace(needs=needs), wait.remind_at)
+            settling.log(wait, event_of("wait.reassigned", wait=wait_id, assignees=list(assignees), by=by))
+            return True
+
+        return self._settle("reassign_wait", wait_id, change)
+
+    def _settle(self, name: str, wait_id: str, change: Callable[[Settling, Held], T]) -> T:
+        store = self._store
+        row = store.database.read(lambda tx: tx.one("find_wait", {"wait_id": wait_id}))
+        if row is None:
+            raise UnknownInterruptError(
+                f"There is no wait {wait_id!r} in {store.database.path!r}. List those that are open, and check which "
+                f"database this is.",
+                interrupt_ids=(wait_id,),
+            )
+        ended: list[str] = []
+
+        def work(tx: Transaction) -> T:
+            settling = Settling(Writing(tx, store.bodies, store.clock.now()))
+            held = settling.hold([(wait_id, row[1])])
+            if wait_id not in held:
+                raise UnknownInterruptError(f"Wait {wait_id!r} is gone: its thread was deleted.")
+            result = change(settling, held[wait_id])
+            ended[:] = settling.ended
+            return result
+
+        result = store.database.write(name, work)
+        store.after_end(ended)
+        store.ring()
+        return result
+
+    def _held(self, tx: Transaction, wait_id: str) -> Held | None:
+        store = self._store
+        row = tx.one("find_wait", {"wait_id": wait_id})
+        settling = Settling(Writing(tx, store.bodies, store.clock.now()))
+        return None if row is None else settling.read([(wait_id, row[1])]).get(wait_id)
+
+    # ── The clock ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def sweep(self, most: int = PAGE) -> Swept:
+        """Settle what is due: instants that have come, deadlines that have passed, reminders. A batch of each."""
+        store = self._store
+        ended: list[str] = []
+
+        def work(tx: Transaction) -> Swept:
+            now = store.clock.now()
+            settling = Settling(Writing(tx, store.bodies, now))
+            due = {"now": now, "most": most}
+            leaves, waits, reminders = (
+                tx.ask(query, due) for query in ("list_due_conditions", "list_due_waits", "list_due_reminders")
+            )
+            at, late, told = leaves(), waits(), reminders()
+            wanted = {row[0]: row[2] for row in at} | {row[0]: row[1] for row in (*late, *told)}
+            if not wanted:
+                return Swept()
+            held = settling.hold_those_free(wanted.items())
+            woken = [self._come(settling, held, wait_id, number) for wait_id, number, _ in at]
+            expired = [self._run_out(settling, held, wait_id) for wait_id, _ in late]
+            reminded = [self._remind(settling, held, wait_id) for wait_id, _ in told]
+            ended[:] = settling.ended
+            is_full = max(len(at), len(late), len(told)) >= most
+            return Swept(sum(woken), sum(expired), tuple(filter(None, reminded)), is_full)
+
+        swept = store.database.write("sweep", work)
+        store.after_end(ended)
+        if swept.woken or swept.expired:
+            store.ring()
+        return swept
+
+    @staticmethod
+    def _come(settling: Settling, held: dict[str, Held], wait_id: str, number: int) -> bool:
+        """Let an instant that has come satisfy the leaf that waited for it."""
+        wait = held.get(wait_id)
+        if wait is None:
+            return False
+        if not wait.is_open or number not in wait.open:
+            settling.tx.send("close_conditions", {"wait_id": wait_id})
+            return False
+        held[wait_id] = settling.satisfy(wait, number, Wake(None, kind="time", at=settling.now, via="clock"))
+        return True
+
+    @staticmethod
+    def _run_out(settling: Settling, held: dict[str, Held], wait_id: str) -> bool:
+        wait = held.get(wait_id)
+        if wait is None or not wait.is_open or not _is_over(wait, settling.now):
+            return False
+        held[wait_id] = settling.expire(wait)
+        return True
+
+    def _remind(self, settling: Settling, held: dict[str, Held], wait_id: str) -> tuple[str, str, bool] | None:
+        """Tell again that somebody waits, or tell it to others, and note when that is due next."""
+        wait, now = held.get(wait_id), settling.now
+        if wait is None or not wait.is_open or wait.remind_at is None or wait.remind_at > now:
+            return None
+        needs = wait.needs
+        is_higher = needs.escalate_after is not None and now >= wait.created_at + needs.escalate_after
+        if is_higher:
+            everybody = (*needs.assignees, *(one for one in needs.escalate_to if one not in needs.assignees))
+            needs = needs._replace(assignees=everybody, escalate_after=None, escalate_to=())
+        self._change_needs(settling, wait._replace(needs=needs), needs.remind_at(wait.created_at, now))
+        kind = "wait.escalated" if is_higher else "wait.reminded"
+        settling.log(wait, event_of(kind, wait=wait_id, assignees=list(needs.assignees)))
+        return wait_id, wait.thread_id, is_higher
+
+    def _change_needs(self, settling: Settling, wait: Held, remind_at: Instant | None) -> None:
+        stored = close_needs(self._store.bodies, wait.wait_id, wait.needs)
+        settling.tx.send("change_needs", {"wait_id": wait.wait_id, "needs": stored, "remind_at": remind_at})
+
+    def next_due(self) -> Instant | None:
+        """Return when something is due next, whatever it is."""
+        row = self._store.database.read(lambda tx: tx.one("next_due", {}))
+        return None if row is None else row[0]
+
+
+def _is_over(wait: Held, now: Instant) -> bool:
+    return wait.deadline is not None and wait.deadline <= now
+
+
+def _outcome(wait: Held, *, is_new: bool) -> Outcome:
+    return Outcome(wait.status, is_new, wait.wait_id, wait.thread_id)
