@@ -14,6 +14,8 @@ from bide.store.postgres_sql import our_tables
 
 KINDS = ("memory", "file", "postgres")
 SCHEMA = "bide"
+LASTING = ("migrations", "correlation_locks")
+"""Tables whose rows are there from the beginning."""
 
 # Takes away what the test before has left: our rows, and tables that it made for itself. Kept as a function, since the
 # server plans its statements once.
@@ -22,7 +24,7 @@ CREATE SCHEMA testing;
 CREATE FUNCTION testing.wipe() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE found record;
 BEGIN
-    {" ".join(f'DELETE FROM "{SCHEMA}".{table};' for table in our_tables() if table != "migrations")}
+    {" ".join(f'DELETE FROM "{SCHEMA}".{table};' for table in our_tables() if table not in LASTING)}
     FOR found IN
         SELECT schemaname, tablename
         FROM pg_tables

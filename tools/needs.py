@@ -49,6 +49,26 @@ def find_pgbouncer(environ: Mapping[str, str] = os.environ) -> str | None:
     return shutil.which("pgbouncer", path=environ.get("PATH", "") + os.pathsep + SYSTEM_PATH)
 
 
+def find_spin(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return where the model checker Spin is; a tool for WebAssembly has the same name, so it is asked who it is."""
+    spin = shutil.which("spin", path=environ.get("PATH"))
+    return spin if spin and "Spin Version" in said_by([spin, "-V"]) else None
+
+
+def find_c_compiler(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return where gcc is, which Spin calls by this name; without the headers of the C library it is of no use."""
+    gcc = shutil.which("gcc", path=environ.get("PATH"))
+    return gcc if gcc and "printf" in said_by([gcc, "-E", "-include", "stdio.h", "-x", "c", os.devnull]) else None
+
+
+def said_by(command: Sequence[str]) -> str:
+    """Return what a program prints, whatever it thinks of the question."""
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+    )
+    return os.fsdecode(done.stdout)
+
+
 def version_of(name: str) -> tuple[int, ...]:
     """Return a version as numbers, so that 15 is newer than 9.6."""
     return tuple(int(number) for number in re.findall(r"\d+", name))
@@ -67,7 +87,19 @@ PGBOUNCER = Need(
     packages=("pgbouncer",),
     advice="Install the connection pooler for PostgreSQL (Debian, Ubuntu: `apt-get install pgbouncer`).",
 )
-SYSTEM_NEEDS = (POSTGRES, PGBOUNCER)
+SPIN = Need(
+    name="Spin",
+    find=find_spin,
+    packages=("spin",),
+    advice="Install the model checker Spin (Debian, Ubuntu: `apt-get install spin`; others: spinroot.com).",
+)
+C_COMPILER = Need(
+    name="gcc",
+    find=find_c_compiler,
+    packages=("gcc", "libc6-dev"),
+    advice="Install gcc and the headers of the C library (Debian, Ubuntu: `apt-get install gcc libc6-dev`).",
+)
+SYSTEM_NEEDS = (POSTGRES, PGBOUNCER, SPIN, C_COMPILER)
 
 
 def provide(need: Need) -> None:

@@ -33,6 +33,7 @@ typedef Run {
 
 Run runs[2];                    /* of one thread: run 0 asks for an event and a person, run 1 comes after it */
 mtype:wait waits[2] = none;     /* of run 0 */
+bool settled_now[2];            /* the wait was settled while run 0 was running, in its present epoch */
 bool journal;                   /* the step with the tx effect, in run 0, is done */
 bool fact;                      /* the event is among the deliveries */
 bool lease[WORKERS] = true;     /* the worker's heartbeat is young enough */
@@ -47,6 +48,8 @@ byte winners[2];                /* how many claimed a wait: the event, a person,
 byte writer[2] = NOBODY;        /* the worker whose writes were accepted in a run's present epoch */
 byte faults;                    /* how many happened */
 bool resting[WORKERS] = true;   /* has no run, and nothing in its memory */
+byte holding[WORKERS];          /* the epoch of its claim, as it remembers it */
+#define mine holding[me]
 
 /* --- the promises ------------------------------------------------------------------------------------------------- */
 
@@ -95,8 +98,17 @@ inline lock_thread() { lock(thread_row) }
 #define holds(r) (runs[r].status == running && runs[r].epoch == mine)
 #endif
 
+/* An epoch is a number that no worker holds: the fence asks for no more, and numbers that only grow make more states. */
+#define is_held(epoch) (epoch == holding[0] || epoch == holding[1] || epoch == holding[2])
+
 inline next_epoch(r) {
-    runs[r].epoch++;
+    runs[r].epoch = 1;
+    do
+    :: is_held(runs[r].epoch) -> runs[r].epoch++
+    :: else -> break
+    od;
+    settled_now[EVENT] = false;
+    settled_now[PERSON] = false;
     writer[r] = NOBODY
 }
 
@@ -108,7 +120,7 @@ inline release(r, status_now) {
 }
 
 /* A choice beside every transaction of a worker: it dies before that. A crash inside of one comes to the same. */
-#define or_crash :: atomic { faults < FAULTS -> faults++; lease[me] = false; goto dead }
+#define or_crash :: atomic { faults < FAULTS -> faults++; lease[me] = false; mine = 0; goto dead }
 
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
@@ -131,47 +143,71 @@ inline make_next_ready() {      /* in the commit that ends or cancels run 0 */
     if :: runs[1].status == queued -> runs[1].status = ready :: else fi
 }
 
-/* --- claim -------------------------------------------------------------------------------------------------------- */
+/* --- claim, and load ---------------------------------------------------------------------------------------------- */
 
 /* Workers at rest are all alike, so only the first of them claims: every other story is this one with other names. */
 #define first_at_rest(me) ((me == 0 || !resting[0]) && (me != 2 || !resting[1]))
 #define claimable(r) (runs[r].status == ready && !runs[r].row)
 
-inline claim() {
-    atomic {
-        if
-        :: first_at_rest(me) && claimable(0) -> r = 0
-        :: first_at_rest(me) && claimable(1) -> r = 1
-        fi;
-        resting[me] = false;
-#ifdef NO_CLAIM_CAS
-        mine = runs[r].epoch + 1
-    }
-    atomic {
-        !runs[r].row;
-        if :: runs[r].epoch != mine -> writer[r] = NOBODY :: else fi;
-        runs[r].epoch = mine;
-#else
-        next_epoch(r);
-        mine = runs[r].epoch;
-#endif
-        runs[r].status = running;
-        runs[r].owner = me;
-        keep_promises();
-        load()
-    }
+inline pick() {
+    if
+    :: first_at_rest(me) && claimable(0) -> r = 0
+    :: first_at_rest(me) && claimable(1) -> r = 1
+    fi;
+    resting[me] = false
+}
+
+inline lease_to_me() {
+    runs[r].status = running;
+    runs[r].owner = me;
+    keep_promises()
 }
 
 inline load() {
     input = runs[r].input;
-#ifdef INPUT_TAKEN_BY_CLAIM
-    runs[r].input = false;
-#endif
     did = journal || r == 1;
     registered = waits[EVENT] != none;
     seen_event = settled(EVENT) || r == 1;
     seen_person = settled(PERSON) || r == 1
 }
+
+#if defined(NO_CLAIM_CAS)
+inline claim() {
+    atomic { pick(); mine = runs[r].epoch + 1 }
+    atomic {
+        !runs[r].row;
+        if :: runs[r].epoch != mine -> writer[r] = NOBODY :: else fi;
+        runs[r].epoch = mine;
+        lease_to_me()
+    }
+    atomic { load() }
+}
+#elif defined(LOAD_BEFORE_CLAIM)
+inline claim() {
+    atomic { pick(); mine = runs[r].epoch; load() }
+    atomic {
+        !runs[r].row;
+        if
+        :: runs[r].status == ready && runs[r].epoch == mine -> next_epoch(r); mine = runs[r].epoch; lease_to_me()
+        :: else -> goto rest
+        fi
+    }
+}
+#else
+inline claim() {
+    atomic {
+        pick();
+        next_epoch(r);
+        mine = runs[r].epoch;
+#ifdef INPUT_TAKEN_BY_CLAIM
+        input = runs[r].input;
+        runs[r].input = false;
+#endif
+        lease_to_me()
+    }
+    atomic { load() }
+}
+#endif
 
 /* --- first checkpoint, effect, end: what they read is locked by the fence, so each is one step -------------------- */
 
@@ -185,6 +221,7 @@ inline pass_fence() {
 
 inline first_checkpoint() {
     pass_fence();
+    input = false;
     applied[r]++;
 #ifndef INPUT_NOT_CONSUMED
     runs[r].input = false;
@@ -194,6 +231,7 @@ inline first_checkpoint() {
 
 inline tx_effect() {            /* step(..., effect="tx"): the effect, and its line in the journal */
     pass_fence();
+    did = true;
     effects++;
 #ifndef JOURNAL_AFTER_EFFECT
     journal = true;
@@ -233,7 +271,7 @@ inline fence() {
     fi
 }
 
-inline look_back() {            /* is the fact there already; has an answer come since the thread was loaded? */
+inline look_back() {            /* is the fact there already; has an answer come since the run was claimed? */
 #ifdef NO_LOOK_BACK
     found = false;
 #else
@@ -242,7 +280,7 @@ inline look_back() {            /* is the fact there already; has an answer come
 #ifdef WAKE_IGNORES_RUNNING
     news = found
 #else
-    news = found || (settled(EVENT) && !seen_event) || (settled(PERSON) && !seen_person)
+    news = found || settled_now[EVENT] || settled_now[PERSON]
 #endif
 }
 
@@ -291,7 +329,7 @@ inline commit_pause() {
 /* --- a worker ----------------------------------------------------------------------------------------------------- */
 
 proctype Worker(byte me) {
-    byte r, mine;               /* the run that it drives, and the epoch of its claim */
+    byte r;                     /* the run that it drives */
     bool input, did, registered, seen_event, seen_person;   /* the thread as it was when it was loaded */
     bool found, news;
 
@@ -404,7 +442,8 @@ inline claim_wait(w, how) {     /* whoever finds the wait open wins it; a run th
         winners[w]++;
         if
         :: runs[0].status == waiting -> runs[0].status = ready
-        :: else                 /* it is running, and its pause will look; or somebody has made it ready */
+        :: runs[0].status == running -> settled_now[w] = true   /* its pause will look */
+        :: else                 /* somebody has made it ready, or ended it */
         fi
 #ifndef NO_ANSWER_CAS
     :: else                     /* somebody was faster */
@@ -412,24 +451,29 @@ inline claim_wait(w, how) {     /* whoever finds the wait open wins it; a run th
     fi
 }
 
-proctype Source() {             /* delivers the event, and once more, for it may not have heard the first reply */
-    bool match, again;
+proctype Source() {             /* stores the event, and then brings it to whoever waits for it */
+    bool match;
 
-deliver:
+    fact = true;
+    /* If it dies here, a worker finds the delivery pending and goes on: later, and otherwise the same. */
+#ifdef PENDING_NOT_SWEPT
+    if
+    :: true -> goto dead
+    :: true
+    fi;
+#endif
     atomic { lock_correlation(); match = waits[EVENT] == open }
     atomic {
-        if :: match -> lock_thread(); !runs[0].row :: else fi;
-        if
-        :: !fact && match -> fact = true; claim_wait(EVENT, answered)
-        :: !fact && !match -> fact = true
-        :: else                 /* a delivery is stored once */
-        fi;
-        keep_promises();
-        if :: match -> thread_row = false :: else fi;
-        correlation_row = false;
+        if :: match -> lock_thread(); !runs[0].row; claim_wait(EVENT, answered); thread_row = false :: else fi;
         match = false;
-        if :: !again -> again = true; goto deliver :: else fi
+        keep_promises();
+        correlation_row = false
     }
+
+#ifdef PENDING_NOT_SWEPT
+dead:
+    skip
+#endif
 }
 
 proctype Claimant(mtype:wait how) {     /* one is the person, the other the deadline */
@@ -448,21 +492,26 @@ inline close_wait(w) {
     if :: waits[w] == open -> waits[w] = closed :: else fi
 }
 
-proctype Canceller() {          /* comes at any moment; after the end it finds nothing to do */
-    atomic {
-        lock_thread();
-        !runs[0].row;
-        if
-        :: live(0) ->
-            release(0, cancelled);
-            close_wait(EVENT);
-            close_wait(PERSON);
-            make_next_ready();
-            keep_promises()
-        :: else
-        fi;
-        thread_row = false
-    }
+inline cancel() {
+    lock_thread();
+    !runs[0].row;
+    if
+    :: live(0) ->
+        release(0, cancelled);
+        close_wait(EVENT);
+        close_wait(PERSON);
+        make_next_ready();
+        keep_promises()
+    :: else
+    fi;
+    thread_row = false
+}
+
+proctype Canceller() {          /* comes at any moment, or never */
+    if
+    :: atomic { cancel() }
+    :: true
+    fi
 }
 
 init {

@@ -6,7 +6,9 @@ from bide.codec import checkpointable
 from bide.engine.care import CachePolicy, RetryPolicy
 from bide.engine.channels import AnyValue, EphemeralValue, LastValue, UntrackedValue
 from bide.engine.context import get_config, get_runtime, get_store, get_stream_writer, interrupt
+from bide.engine.spawning import ChildThread, spawn
 from bide.engine.steps import Done, NotDone, step
+from bide.engine.waiting import ask, sleep, wait_for
 from bide.errors import (
     AlreadyAnsweredError,
     AmbiguousResumeError,
@@ -14,6 +16,7 @@ from bide.errors import (
     CodecError,
     ConflictError,
     CorruptDataError,
+    DeliveryError,
     EmptyInputError,
     EncryptionError,
     ExportFormatError,
@@ -22,6 +25,7 @@ from bide.errors import (
     GraphError,
     GraphInterrupt,
     GraphRecursionError,
+    IdempotencyError,
     InterruptError,
     InterruptSwallowedError,
     InvalidAnswerError,
@@ -49,6 +53,9 @@ from bide.errors import (
     UnknownTypeError,
     UnstorableValueError,
     ValueTooLargeError,
+    WaitCancelled,
+    WaitExpired,
+    WaitExpiredError,
 )
 from bide.graph.compiled import CompiledGraph
 from bide.graph.functional import entrypoint, task
@@ -107,14 +114,17 @@ __all__ = [
     "AsyncPostgresSaver",
     "AsyncSqliteSaver",
     "BaseStore",
+    "Bide",
     "BideError",
     "CachePolicy",
+    "ChildThread",
     "CodecError",
     "Command",
     "CompiledGraph",
     "CompiledStateGraph",
     "ConflictError",
     "CorruptDataError",
+    "DeliveryError",
     "Done",
     "EmptyInputError",
     "Encryption",
@@ -129,6 +139,7 @@ __all__ = [
     "GraphOutput",
     "GraphRecursionError",
     "HumanMessage",
+    "IdempotencyError",
     "InMemoryCache",
     "InMemorySaver",
     "InMemoryStore",
@@ -192,7 +203,15 @@ __all__ = [
     "UnstorableValueError",
     "UntrackedValue",
     "ValueTooLargeError",
+    "WaitCancelled",
+    "WaitExpired",
+    "WaitExpiredError",
+    "Wake",
+    "Worker",
     "add_messages",
+    "all_of",
+    "any_of",
+    "ask",
     "checkpointable",
     "entrypoint",
     "get_config",
@@ -200,23 +219,31 @@ __all__ = [
     "get_store",
     "get_stream_writer",
     "interrupt",
+    "quorum",
+    "sleep",
+    "spawn",
     "step",
     "task",
+    "wait_for",
 ]
 
 if TYPE_CHECKING:
+    from bide.runtime import Bide, Worker
     from bide.store.encryption import Encryption
     from bide.store.item_memory import InMemoryStore
     from bide.store.item_ops import GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
     from bide.store.items import BaseStore, ItemStore
     from bide.store.retention import Pruned, Retention
+    from bide.waits import Wake, all_of, any_of, quorum
 else:  # a type checker would take this for a word that everything is here
     _LATE = {
-        "Encryption": "encryption",
-        **dict.fromkeys(("Pruned", "Retention"), "retention"),
-        "InMemoryStore": "item_memory",
-        **dict.fromkeys(("GetOp", "Item", "ListNamespacesOp", "PutOp", "SearchItem", "SearchOp"), "item_ops"),
-        **dict.fromkeys(("BaseStore", "ItemStore"), "items"),
+        **dict.fromkeys(("Bide", "Worker"), "runtime"),
+        **dict.fromkeys(("Wake", "all_of", "any_of", "quorum"), "waits"),
+        "Encryption": "store.encryption",
+        **dict.fromkeys(("Pruned", "Retention"), "store.retention"),
+        "InMemoryStore": "store.item_memory",
+        **dict.fromkeys(("GetOp", "Item", "ListNamespacesOp", "PutOp", "SearchItem", "SearchOp"), "store.item_ops"),
+        **dict.fromkeys(("BaseStore", "ItemStore"), "store.items"),
     }
 
     def __getattr__(name: str) -> object:
@@ -224,7 +251,7 @@ else:  # a type checker would take this for a word that everything is here
         from importlib import import_module
 
         if name in _LATE:
-            globals()[name] = found = getattr(import_module(f"bide.store.{_LATE[name]}"), name)
+            globals()[name] = found = getattr(import_module(f"bide.{_LATE[name]}"), name)
             return found
         from bide.absent import refusal_of  # only those who miss something pay for it
 

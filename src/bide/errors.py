@@ -17,6 +17,7 @@
     │   └── ThreadPausedError      plain input on a thread that waits for an answer
     ├── InterruptError             `interrupt()` was used where it cannot pause
     │   └── InterruptSwallowedError  the node caught the pause and went on
+    ├── DeliveryError              what was delivered is no fact that could be stored
     ├── WaitExpired                inside a node: nobody answered in time
     ├── WaitCancelled              inside a node: its question was withdrawn
     ├── ReplayMismatchError        the node did something else than when it was first run
@@ -151,6 +152,10 @@ class WaitCancelled(BideError):
     def __init__(self, message: str, *, wait_id: str = ""):
         super().__init__(message)
         self.wait_id = wait_id
+
+
+class DeliveryError(BideError, ValueError):
+    """What was delivered is no fact that could be stored; nothing was written."""
 
 
 class ReplayMismatchError(BideError, RuntimeError):

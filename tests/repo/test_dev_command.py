@@ -264,6 +264,37 @@ def test_missing_postgres_is_noticed(tmp_path):
     assert needs.find_postgres({"PATH": str(tmp_path)}, tmp_path) is None
 
 
+def put_speaker(folder: Path, name: str, words: str) -> str:
+    """Make a program that says some words."""
+    program = folder / name
+    program.write_text(f"#!/bin/sh\necho '{words}'\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_model_checker_is_told_from_another_program_of_its_name(tmp_path):
+    put_speaker(tmp_path, "spin", "spin 3.4.1 (for WebAssembly)")
+    assert needs.find_spin({"PATH": str(tmp_path)}) is None
+
+    spin = put_speaker(tmp_path, "spin", "Spin Version 6.5.2 -- 6 December 2019")
+    assert needs.find_spin({"PATH": str(tmp_path)}) == spin
+
+
+def test_compiler_counts_only_with_the_headers_of_the_c_library(tmp_path):
+    put_speaker(tmp_path, "gcc", "")
+    assert needs.find_c_compiler({"PATH": str(tmp_path)}) is None
+
+    gcc = put_speaker(tmp_path, "gcc", "extern int printf(const char *, ...);")
+    assert needs.find_c_compiler({"PATH": str(tmp_path)}) == gcc
+
+
+def test_everything_that_the_tests_use_is_provided_before_them():
+    names = [need.name for need in needs.SYSTEM_NEEDS]
+
+    assert names == ["PostgreSQL", "PgBouncer", "Spin", "gcc"]
+    assert all(need.packages[0] in need.advice for need in needs.SYSTEM_NEEDS)
+
+
 def test_what_is_there_is_not_installed(monkeypatch):
     monkeypatch.setattr(needs, "apt_install", lambda *_: pytest.fail("installed without need"))
 

@@ -11,12 +11,11 @@ from typing import Any, TypedDict
 
 import pytest
 
-import bide.store.store
 from bide import START, CompiledGraph, StateGraph, Store, step
 from bide.errors import LeaseLostError, StoreError, ThreadBusyError
 from bide.store.rows import Lease, Transition
 from bide.store.sqlite import SqliteDatabase
-from bide.store.workers import LEASE, is_gone, this_host, this_worker
+from bide.store.workers import LEASE, NO_LEASE, SHORTEST_LEASE, is_gone, this_host, this_worker
 from bide.types import RunStatus
 from tests.threads import in_a_row
 
@@ -67,10 +66,20 @@ def raise_the_epoch(store: Store) -> None:
 # ── Who lives ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_this_process_is_alive_whatever_its_lease_says():
+@pytest.mark.parametrize(("lease_until", "gone"), [(NOW + 1, False), (NOW, False), (NOW - 1, True)])
+def test_process_that_exists_is_gone_all_the_same_when_its_lease_has_run_out(lease_until, gone):
+    """It may have been stopped, and nobody can tell whether it will ever go on."""
     me = this_worker(NOW)
 
-    assert not is_gone(me.host, me.pid, me.started, NOW - 10 * LEASE, NOW)
+    assert is_gone(me.host, me.pid, me.started, lease_until, NOW) is gone
+
+
+def test_worker_that_never_renews_a_lease_lives_as_long_as_its_process():
+    me = this_worker(NOW)
+
+    assert not is_gone(me.host, me.pid, me.started, NO_LEASE, NOW)
+    assert is_gone(me.host, me.pid, f"{me.started}0", NO_LEASE, NOW)
+    assert is_gone("another machine", me.pid, me.started, NO_LEASE, NOW)
 
 
 def test_process_that_has_ended_is_gone_whatever_its_lease_says():
@@ -87,7 +96,7 @@ def test_process_with_a_reused_number_is_another_process():
 
 
 def test_start_that_was_never_known_is_not_held_against_a_process():
-    assert not is_gone(this_host(), os.getpid(), "", NOW - LEASE, NOW)
+    assert not is_gone(this_host(), os.getpid(), "", NOW + LEASE, NOW)
 
 
 @pytest.mark.parametrize(("lease_until", "gone"), [(NOW + 1, False), (NOW, False), (NOW - 1, True)])
@@ -128,8 +137,7 @@ def test_worker_whose_first_call_was_refused_is_known_with_its_second(path):
     assert result.is_complete
 
 
-def test_heartbeat_moves_the_lease_on(path, clock, monkeypatch):
-    monkeypatch.setattr(bide.store.store, "BEAT_SECONDS", 0.001)
+def test_heartbeat_moves_the_lease_on(path, clock):
     has_beaten = Event()
 
     class Watched(SqliteDatabase):
@@ -139,13 +147,13 @@ def test_heartbeat_moves_the_lease_on(path, clock, monkeypatch):
                 has_beaten.set()
             return value
 
-    with Store(Watched(str(path)), clock) as store:
+    with Store(Watched(str(path)), clock, lease=SHORTEST_LEASE) as store:
         one_node(store, lambda state: None).invoke({"done": True})
         clock.advance(LEASE)
         has_beaten.clear()
         assert has_beaten.wait(PATIENCE_SECONDS)
 
-        assert [lease_until for _, _, lease_until in workers_of(store)] == [clock.now() + LEASE]
+        assert [lease_until for _, _, lease_until in workers_of(store)] == [clock.now() + 1000 * SHORTEST_LEASE]
 
 
 # ── Holding a lease ────────────────────────────────────────────────────────────────────────────────────────────────

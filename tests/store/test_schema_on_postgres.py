@@ -21,8 +21,8 @@ from tests.postgres import fresh_database
 SCHEMA = "Bide_1"
 STATEMENTS = Statements(SCHEMA)
 SHARED, OWN = queries(), queries("postgres")
-NOT_TO_BE_PREPARED = {"expectation", "make_schema", "begin", "begin_snapshot", "commit", "rollback"}
-"""Texts into which others are put, and the ends of transactions."""
+NOT_TO_BE_PREPARED = {"expectation", "make_schema", "begin", "begin_snapshot", "commit", "rollback", "listen"}
+"""Texts into which others are put, the ends of transactions, and what PostgreSQL prepares for nobody."""
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,11 @@ def kill(child: Child) -> None:
     child.process.wait()
 
 
+def stop(child: Child) -> None:
+    os.kill(child.process.pid, signal.SIGSTOP)
+    os.waitpid(child.process.pid, os.WUNTRACED)
+
+
 def dump(folder: Path) -> list[str]:
     with closing(sqlite3.connect(folder / "bide.db")) as database:
         return list(database.iterdump())
@@ -119,17 +124,33 @@ def test_state_of_a_running_thread_can_be_read_by_others(owner, store, tmp_path)
 
 
 @pytest.mark.complaint(6)
-def test_process_that_is_only_stopped_is_not_robbed_however_late_it_gets(owner, store, clock, tmp_path):
+def test_process_that_is_only_stopped_is_not_robbed_before_its_lease_runs_out(owner, store, clock, tmp_path):
     graph = build(tmp_path, "thief", store, lambda: None)
-    os.kill(owner.process.pid, signal.SIGSTOP)
-    os.waitpid(owner.process.pid, os.WUNTRACED)
-    clock.ahead = 1000 * LEASE
+    stop(owner)
+    clock.ahead = LEASE // 2
 
     with pytest.raises(ThreadBusyError):
         graph.invoke(None, CONFIG)
 
     os.kill(owner.process.pid, signal.SIGCONT)
     assert owner.ask("go") == {"done_by": ["first by owner", "second by owner"]}
+
+
+@pytest.mark.complaint(6)
+def test_process_that_is_stopped_past_its_lease_is_replaced_and_does_nothing_when_it_goes_on(
+    owner, store, clock, tmp_path
+):
+    graph = build(tmp_path, "heir", store, lambda: None)
+    stop(owner)
+    clock.ahead = LEASE + 1000
+
+    result = graph.invoke(None, CONFIG)
+    os.kill(owner.process.pid, signal.SIGCONT)
+    refusal = owner.ask("go")
+
+    assert result["done_by"] == ["first by owner", "second by heir"]
+    assert refusal["error"] == "LeaseLostError"
+    assert graph.get_state(CONFIG).values == result.value
 
 
 def test_worker_on_another_machine_is_trusted_until_its_lease_runs_out(owner, store, clock, tmp_path):

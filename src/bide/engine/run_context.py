@@ -60,6 +60,10 @@ class Journal(Protocol):
         """Run `work` with a database connection and keep its result in the same transaction."""
         ...
 
+    def spawn(self, task: Task, key: str, entry: JournalEntry, start: Any) -> None:
+        """Start a child thread, and keep that it was, in one transaction."""
+        ...
+
     def inside(self, spec: GraphSpec, ns: str, prefix: str) -> Any:
         """Return the journal of a graph inside a task of this one; it saves that graph's steps, too."""
         ...
@@ -141,6 +145,10 @@ class RunContext:
     def outer_wants(self, kind: str) -> bool:
         """Whether the reader of the whole stream wants such an event, and not only the code that called this graph."""
         return kind in self.reader
+
+    def spawn(self, task: Task, key: str, entry: JournalEntry, start: Any) -> None:
+        """Start a child thread, and keep that it was, in one transaction."""
+        ...
 
     def inside(self, spec: GraphSpec, request: Request, journal: Journal | None, ns: tuple[str, ...]) -> RunContext:
         """Return what the tasks of a graph inside one of these tasks share."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
 from typing import Any, Self, Unpack
@@ -31,6 +31,7 @@ from bide.graph.session import (
 from bide.graph.streaming import output_of, read_modes, wanted
 from bide.graph.threads import Threads
 from bide.store import Store
+from bide.store.rows import Lease
 from bide.types import INTERRUPT, Durability, OnPaused
 
 Part = Any
@@ -156,6 +157,17 @@ class CompiledGraph(Threads):
                 else:
                     self._result(session, item, options)
 
+    def drive(self, given: Any, lease: Lease, config: Config, options: Options) -> Ending:
+        """Drive a run that was claimed, until it is done or waits: what a worker does. Async nodes run as well."""
+        session = open_session(self, given, config, options, (), lease)
+        if not self.async_nodes:
+            for item in self._drive(session):
+                ending = item
+        else:
+            ending = _to_the_end(lambda: self._adrive(session))
+        assert isinstance(ending, Ending), "a driver ends with an Ending"
+        return ending
+
     def events(self, input: Any, config: Config | None = None, **options: Unpack[Options]) -> Iterator[dict[str, Any]]:
         """Run, and yield a dict for each update; the last one has the type `interrupt` or `final`, and the state."""
         session = open_session(self, input, config, options, ("updates",))
@@ -256,6 +268,21 @@ class CompiledGraph(Threads):
         if not isinstance(output, dict):
             return output
         return Result(output, interrupts=(), next=(), is_interrupted=False, thread_id=None, checkpoint_id=None)
+
+
+def _to_the_end(begin: Callable[[], AsyncGenerator[Emit | Ending, None]]) -> Emit | Ending:
+    """Drive with asyncio, in a thread that has no loop of its own yet."""
+    import asyncio  # a fifth of `import bide`; whoever has async nodes needs it anyway
+
+    async def last() -> Emit | Ending:
+        ending = None
+        async with aclosing(begin()) as told:
+            async for item in told:
+                ending = item
+        assert ending is not None, "a driver ends with an Ending"
+        return ending
+
+    return asyncio.run(last())
 
 
 def _last_event(result: Any, ending: Ending) -> dict[str, Any]:

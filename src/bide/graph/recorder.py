@@ -7,6 +7,7 @@ from typing import Any
 
 from bide.engine.nested import lasting_path
 from bide.engine.opening import NOTHING
+from bide.engine.spawning import Spawned
 from bide.engine.spec import GraphSpec, Subgraph
 from bide.engine.values import (
     Begin,
@@ -23,14 +24,14 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.errors import LeaseLostError, UnknownCheckpointError
+from bide.errors import GraphChanged, LeaseLostError, ReplayMismatchError, StoreError, UnknownCheckpointError
+from bide.graph.accepting import start_of_child
 from bide.graph.door import Reference
 from bide.graph.durability import Writer
 from bide.graph.migration import Migrate, migrated
 from bide.graph.pages import Pages, told
 from bide.graph.summary import summary_of
 from bide.store import Store
-from bide.store.queue_rows import Start
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -50,11 +51,13 @@ from bide.types import Durability, RunStatus, WaitStatus
 class Hold:
     """One call's hold on one thread: what the thread's own graph and the graphs inside its tasks share."""
 
-    def __init__(self, store: Store, thread_id: str, durability: Durability) -> None:
+    def __init__(self, store: Store, thread_id: str, durability: Durability, lease: Lease | None = None) -> None:
         self.store = store
         self.thread_id = thread_id
         self.uid = ""
-        self.lease: Lease | None = None
+        self.lease = lease
+        self.is_claimed = lease is not None
+        """Whether a worker has claimed the run before, so that it must be accounted for, whatever happens."""
         self.writer = Writer(store, durability)
         self.parent: str | None = None
         """The thread that is told when this one ends."""
@@ -150,8 +153,10 @@ class Recorder:
             self.store.let_go(lease)
             hold.writer.close()
             return
-        event = self.pages.event("run.cancelled", {"reason": type(reason).__name__})
-        change = Transition(0, status=RunStatus.CANCELLED, error=told(reason), events=(event,))
+        status = _status_after(reason) if hold.is_claimed else RunStatus.CANCELLED
+        event = self.pages.event(f"run.{status.value}", {"reason": type(reason).__name__, "error": told(reason)})
+        report = None if hold.parent is None or status not in _ENDS else Report(status, error=told(reason))
+        change = Transition(0, status=status, error=told(reason), events=(event,), report=report)
         try:
             hold.writer.flush(lease)
         except Exception as problem:  # noqa: BLE001 — the reason is the one to tell; this goes along with it
@@ -159,7 +164,7 @@ class Recorder:
         try:
             self.store.commit(lease, change)
         except Exception as problem:  # noqa: BLE001 — as above
-            reason.add_note(f"The run could not be marked as cancelled: {problem}")
+            reason.add_note(f"The run could not be marked as {status.value}: {problem}")
         finally:
             self.store.let_go(lease)
             hold.writer.close()
@@ -202,7 +207,7 @@ class Recorder:
 
     def _begin_events(self, begin: Begin) -> tuple[EventRow, ...]:
         event = self.pages.event
-        replaced = begin.supersede
+        replaced = None if self.hold.lease is not None else begin.supersede  # a claimed run replaces nobody
         asks = [wait.question for wait in begin.expected.open_waits]
         cancelled = [{"id": ask.id, "node": ask.node, "kind": ask.kind} for ask in asks] if begin.forget else []
         before = (event("run.replaced", {"run": replaced.id, "asks": cancelled}),) if replaced is not None else ()
@@ -355,12 +360,12 @@ class Recorder:
         body = self.store.transact(lease, task.id, key, make)
         return results[-1] if results else self.codec.decode(body, f"result of step {key!r}")
 
-    def spawn(self, task: Task, key: str, entry: JournalEntry, start: Start) -> None:
+    def spawn(self, task: Task, key: str, entry: JournalEntry, start: Spawned) -> None:
         """Start a child thread, and keep that it was, in one transaction."""
         self._note(True)
         lease = self._held()
         self.hold.writer.flush(lease)
-        self.store.spawn(lease, self.pages.step_row(task, key, entry, entry.value), start)
+        self.store.spawn(lease, self.pages.step_row(task, key, entry, entry.value), start_of_child(start))
 
     def is_unchanged(self, key: str, value: Any) -> bool:
         """Say whether a state key is stored with just this value."""
@@ -463,12 +468,23 @@ class Recorder:
         return tuple(self.pages.wait(row) for row in asked if row.task_id.startswith(self.prefix))
 
     def _check_reference(self, reference: Reference, stored: Stored | None) -> None:
-        if stored is None or stored.uid != reference.uid or stored.checkpoint is None:
+        # Number 0 is the time before the first checkpoint.
+        is_there = stored is not None and (stored.checkpoint is not None or reference.seq == 0)
+        if stored is None or stored.uid != reference.uid or not is_there:
             raise UnknownCheckpointError(
                 f"There is no checkpoint '{reference.uid}-{reference.seq:08d}'"
                 + (f" in thread {self.thread_id!r}" if self.thread_id else "")
                 + ". The thread may have been deleted, or another database is open. See get_state_history(config)."
             )
+
+
+def _status_after(reason: BaseException) -> RunStatus:
+    """Say where a claimed run stands that could not even be begun, or not be ended."""
+    if isinstance(reason, (GraphChanged, ReplayMismatchError)):
+        return RunStatus.BLOCKED
+    # A database that said no, or a worker that is stopped, is not the run's fault.
+    is_ours = isinstance(reason, StoreError) or not isinstance(reason, Exception)
+    return RunStatus.READY if is_ours else RunStatus.FAILED
 
 
 _ENDS = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)

@@ -67,7 +67,7 @@ class DryJournal:
         """Nothing is written, so nothing needs to be compared."""
         return True
 
-    intend = keep = transact = lambda self, *args: self.perform(args)
+    intend = keep = transact = spawn = lambda self, *args: self.perform(args)
 
 
 def check_step(spec: GraphSpec, loaded: Loaded, around: Surroundings) -> Iterator[ReplayReport]:

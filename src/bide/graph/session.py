@@ -29,6 +29,7 @@ from bide.graph.streaming import Shaper, wanted
 from bide.graph.tokens import langchain_is_loaded
 from bide.store import Store
 from bide.store.cache import InMemoryCache, StoredCache
+from bide.store.rows import Lease
 from bide.types import UNSET, Command, Durability, OnPaused
 
 if TYPE_CHECKING:
@@ -70,9 +71,17 @@ class Session(NamedTuple):
 
 
 def open_session(
-    graph: CompiledGraph, given: Any, config: Config | None, options: Options, modes: tuple[str, ...]
+    graph: CompiledGraph,
+    given: Any,
+    config: Config | None,
+    options: Options,
+    modes: tuple[str, ...],
+    lease: Lease | None = None,
 ) -> Session:
-    """Read the caller's words and make a session of them. Nothing is read or written yet, but for a branch inside."""
+    """Read the caller's words and make a session of them. Nothing is read or written yet, but for a branch inside.
+
+    With a lease, the run was claimed before.
+    """
     check_options(options)
     config = _at_the_root(graph, given, config)
     read = read_config(merged_config(graph.bound, config))
@@ -82,12 +91,12 @@ def open_session(
         thread_id = _new_thread(graph, given)
     recorder = None
     if graph.store is not None:
-        hold = Hold(graph.store, thread_id or "", options.get("durability") or graph.build.durability)
+        hold = Hold(graph.store, thread_id or "", options.get("durability") or graph.build.durability, lease)
         recorder = Recorder(hold, graph.spec, reference, read.metadata, migrate=graph.build.migrate)
     subgraphs = bool(options.get("subgraphs"))
     wants = wanted(modes)
     request = read_request(given, options, read, graph.build, wants=wants, durable=recorder is not None)._replace(
-        subgraphs=subgraphs, live=wants & {CUSTOM, MESSAGES}, control=options.get("control")
+        subgraphs=subgraphs, live=wants & {CUSTOM, MESSAGES}, control=options.get("control"), is_held=lease is not None
     )
     _check_storeless(graph, given, request.before | request.after)
     around = Surroundings(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.ending import end_thread
 from bide.store.facts import event_of
@@ -62,13 +61,35 @@ class Claiming:
 
         def work(tx: Transaction, taken: Taken) -> list[Claim]:
             now = store.clock.now()
-            claims = _Claiming(tx, store.bodies, now, taken.begin(tx, now), store.turns).claim(lanes, most)
+            claims = _Claiming(tx, now, taken.begin(tx, now), store.turns).claim(lanes, most)
             for claim in claims:
                 taken.add(claim.lease)
             return claims
 
         with store.keeper.taking() as taken:
             return store.database.write("claim", lambda tx: work(tx, taken))
+
+    def open_claim(self, claim: Claim) -> Claim:
+        """Open what a claimed run was started with: not when it is claimed, so that one that is damaged harms no
+        other."""
+        store = self._store
+
+        def opened(tx: Transaction, what: str, stored: bytes | None) -> bytes | None:
+            place = start_place(claim.lease.thread_id, claim.lease.run_id, what)
+            return None if stored is None else store.bodies.open(tx, place, stored)
+
+        if claim.input is None and claim.options is None:
+            return claim
+        return store.database.read(
+            lambda tx: claim._replace(
+                input=opened(tx, "input", claim.input), options=opened(tx, "options", claim.options)
+            )
+        )
+
+    def driven(self) -> frozenset[tuple[str, int]]:
+        """Return run and epoch of all that is leased to this worker, as the database has it."""
+        rows = self._store.database.read(lambda tx: tx.all("read_driven", {"worker_id": self._store.worker_id}))
+        return frozenset((row[0], row[1]) for row in rows)
 
     def next_ready(self, lanes: Sequence[str]) -> int | None:
         """Return from when on a run of these lanes may be claimed."""
@@ -155,17 +176,19 @@ def _is_gone(row: Row, now: int) -> bool:
 
 def _reap_run(writing: Writing, worker_id: str, row: Row, ended: list[str]) -> bool:
     """Take a run from its worker; return whether it is out of service now."""
-    thread_id, run_id, epoch, crashes = row
-    is_dead: bool = crashes + 1 >= MOST_CRASHES
+    thread_id, run_id, epoch, before = row
+    key = {"thread_id": thread_id, "run_id": run_id, "epoch": epoch}
+    # Only losses in the same place count: a long run may well see several deployments.
+    crashes: int = 1 if writing.tx.one("made_progress", key) else before + 1
+    is_dead = crashes >= MOST_CRASHES
     status = RunStatus.DEAD if is_dead else RunStatus.READY
-    error = f"{crashes + 1} workers were lost while they drove this run" if is_dead else None
-    params = {"thread_id": thread_id, "run_id": run_id, "epoch": epoch, "worker_id": worker_id, "now": writing.now}
+    error = f"{crashes} workers were lost while they drove this run, and none brought it forward" if is_dead else None
     # The first loss is most often a deployment; only what is lost again and again is made to wait.
-    wait = 0 if crashes == 0 else BACK_OFF * 2 ** (crashes - 1)
-    changes = {**params, "status": status.value, "due_at": writing.now + wait, "error": error}
-    if not writing.tx.run("reap_run", changes):
+    wait = 0 if crashes == 1 else BACK_OFF * 2 ** (crashes - 2)
+    changes = {**key, "status": status.value, "due_at": writing.now + wait, "error": error, "crashes": crashes}
+    if not writing.tx.run("reap_run", {**changes, "worker_id": worker_id, "now": writing.now}):
         return False
-    event = event_of("run.dead" if is_dead else "run.reaped", crashes=crashes + 1, worker=worker_id)
+    event = event_of("run.dead" if is_dead else "run.reaped", crashes=crashes, worker=worker_id)
     writing.log_events(thread_id, run_id, 0, [event])
     if is_dead:
         ended += end_thread(writing, thread_id, run_id, Report(RunStatus.DEAD, error=error))
@@ -175,9 +198,8 @@ def _reap_run(writing: Writing, worker_id: str, row: Row, ended: list[str]) -> b
 class _Claiming:
     """One transaction that claims runs."""
 
-    def __init__(self, tx: Transaction, bodies: Bodies, now: int, worker_id: str, turns: dict[str, Turn]) -> None:
+    def __init__(self, tx: Transaction, now: int, worker_id: str, turns: dict[str, Turn]) -> None:
         self.tx = tx
-        self.bodies = bodies
         self.now = now
         self.worker_id = worker_id
         self.turns = turns
@@ -236,14 +258,7 @@ class _Claiming:
 
     def _claimed(self, row: Row) -> Claim:
         thread_id, run_id, epoch, lane, crashes, given, options = row
-        bodies, tx = self.bodies, self.tx
-        return Claim(
-            Lease(thread_id, run_id, epoch),
-            read_lane(lane).graph,
-            crashes,
-            None if given is None else bodies.open(tx, start_place(thread_id, run_id, "input"), given),
-            None if options is None else bodies.open(tx, start_place(thread_id, run_id, "options"), options),
-        )
+        return Claim(Lease(thread_id, run_id, epoch), read_lane(lane).graph, crashes, given, options)
 
 
 def _shares(waiting: dict[str, list[str]], most: int) -> dict[tuple[str, str], int]:

@@ -14,6 +14,7 @@ _EVERYTHING_OF_A_THREAD = (
     "delete_checkpoints",
     "delete_channels",
     "retire_journal",
+    "delete_conditions",
     "delete_waits",
     "delete_events",
     "delete_blob_uses",

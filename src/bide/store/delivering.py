@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bide.store.database import Row, Transaction
 from bide.store.ending import AlreadyStored, owned, store_fact
-from bide.store.facts import fact_of, read_delivery_row
+from bide.store.facts import fact_of, read_delivery_row, read_wait_row
 from bide.store.locks import hold_keys
 from bide.store.needed import PLAIN, open_needs
-from bide.store.queue_rows import Delivered, DeliveryRow
+from bide.store.queue_rows import Delivered, DeliveryRow, WaitView
 from bide.store.settling import Held, Settling
 from bide.store.writes import Writing
 from bide.types import WaitStatus
+from bide.waits.addresses import only_address_of
 from bide.waits.facts import Fact
-from bide.waits.leaves import correlations_of, leaves
+from bide.waits.leaves import Leaf, correlations_of, leaves
 from bide.waits.matching import match
 from bide.waits.wake import Wake
 
@@ -121,6 +122,43 @@ class Delivering:
 
         return store.database.read(read)
 
+    # ── For those who ask why ──────────────────────────────────────────────────────────────────────────────────────
+
+    def waiting_for(self, fact: Fact, most: int) -> list[tuple[WaitView, Leaf]]:
+        """List the open leaves that wait for facts under the keys of this one, longest first."""
+        store = self._store
+
+        def read(tx: Transaction) -> list[tuple[WaitView, Leaf]]:
+            keys = [owned(store.bodies.owner, key) for key in correlations_of(fact)]
+            rows = [
+                row for key in keys for row in tx.all("list_candidates", {**_from(key, (-1, "", -1)), "most": most})
+            ]
+            found: list[tuple[WaitView, Leaf]] = []
+            for candidate in sorted(map(_candidate, rows), key=lambda one: one.place)[:most]:
+                row = tx.one("find_wait", {"wait_id": candidate.wait_id}) if candidate.is_open else None
+                if row is not None:
+                    view = read_wait_row(store.bodies, tx, row)
+                    assert view.needs.condition is not None, "a leaf belongs to a condition"
+                    found.append((view, leaves(view.needs.condition, view.created_at)[candidate.number]))
+            return found
+
+        return store.database.read(read)
+
+    def woken_by(self, delivery_id: str) -> list[tuple[str, int, str]]:
+        """List what a fact satisfied: wait, leaf, thread."""
+        rows = self._store.database.read(lambda tx: tx.all("list_woken", {"delivery_id": delivery_id}))
+        return [(row[0], row[1], row[2]) for row in rows]
+
+    def facts_under(self, correlation: str, most: int) -> list[tuple[str, Fact]]:
+        """List the newest facts under a key."""
+        store = self._store
+
+        def read(tx: Transaction) -> list[tuple[str, Fact]]:
+            rows = map(read_delivery_row, tx.all("facts_under", {"correlation": correlation, "most": most}))
+            return [(row.delivery_id, fact_of(store.bodies, tx, row)) for row in rows]
+
+        return store.database.read(read)
+
 
 class _Matching:
     """One transaction that brings a fact to some of those who wait for it."""
@@ -193,11 +231,11 @@ class _Matching:
 
 def wake_of(row: DeliveryRow, fact: Fact) -> Wake:
     """Return a fact as what it wakes with."""
-    by = fact.payload.get("from") if fact.kind == "email" and isinstance(fact.payload, dict) else None
+    by = only_address_of(fact.payload.get("from")) if fact.kind == "email" and isinstance(fact.payload, dict) else None
     return Wake(
         value=fact.payload,
         kind=fact.kind,
-        by=by if isinstance(by, str) else None,
+        by=by,
         at=fact.received_at,
         via=fact.source,
         delivery=row.delivery_id,

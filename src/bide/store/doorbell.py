@@ -13,8 +13,9 @@ from typing import Protocol
 
 from bide.clock import elapsed
 
-LOOK_SECONDS = 0.02
-"""How often a waiter looks whether another process has rung."""
+LOOK_SECONDS = 0.05
+"""How often a waiter looks whether another process has rung. To look takes 0.6 µs, to be woken for it a hundred times
+that: together 0.2 % of a core. `PRAGMA data_version` would take 3.6 µs and a connection, and tell every checkpoint."""
 MARK_BYTES = 8
 
 
@@ -78,7 +79,8 @@ class InnerDoorbell:
             while self._rings == known and not self._is_closed and (left := until - elapsed()) > 0:
                 self._changed.wait(min(left, self._longest_nap))
                 self._look()
-            self._answered = self._rings
+            if after is None:  # whoever remembers by itself must not make the others miss a ring
+                self._answered = self._rings
             return self._rings != known
 
     _longest_nap = 60.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from bide.errors import StoreUnavailableError, UnknownThreadError
 from bide.store.bodies import Bodies
 from bide.store.database import Transaction
+from bide.store.ending import owned
 from bide.store.portable import PortableWriter
 from bide.store.seal import Checksums, Seal
 from bide.store.stored_rows import OF_A_THREAD, Table, Values, rows
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
     from bide.store.store import Store
 
 THREAD = "thread"
-"""The first record: thread_id, uid, graph, events, created_at, when it was exported, by which Bide, whether pruned."""
+"""The first record: thread_id, uid, graph, events, created_at, when it was exported, by which Bide, whether pruned, its
+parent, and what becomes of it when that is closed."""
 
 
 def export_thread(
@@ -99,13 +102,23 @@ def _write(tx: Transaction, bodies: Bodies, file: BinaryIO, seal: Seal, thread_i
         raise UnknownThreadError(
             f"There is no thread {thread_id!r} to export. Check the thread_id, and which database is open."
         )
-    _, uid, _, graph, events, created_at, pruned = thread
+    _, uid, owner, graph, events, created_at, pruned, parent, on_close = thread
     writer = PortableWriter(file, seal)
-    writer.add(THREAD, [thread_id, uid, graph, events, created_at, now, version("bide"), pruned])
+    writer.add(THREAD, [thread_id, uid, graph, events, created_at, now, version("bide"), pruned, parent, on_close])
     for table in OF_A_THREAD:
         for row in rows(tx, table, thread_id):
-            writer.add(table.name, _opened(tx, bodies, table, row))
+            writer.add(table.name, _opened(tx, bodies, table, _unowned(row, (owner, bodies.owner))))
     writer.finish()
+
+
+def _unowned(row: Values, owners: Iterable[str]) -> Values:
+    """Leave out whose it is: where it is imported, it belongs to whoever imports it."""
+    if "owner" in row:
+        return {**row, "owner": ""}
+    for owner in owners:
+        if owner and "correlation" in row and row["correlation"].startswith(owned(owner, "")):
+            return {**row, "correlation": row["correlation"].removeprefix(owned(owner, ""))}
+    return row
 
 
 def _opened(tx: Transaction, bodies: Bodies, table: Table, row: Values) -> list[object]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 INVARIANTS: Mapping[str, str] = {
     "I1": "a thread has at most one live run",
     "I2": "history has no holes, and within a run epochs never go back",
-    "I3": "a run is leased exactly while it is running, and its worker can be told to be gone",
-    "I4": "a run that waits has an open wait, and a thread that is done has none",
-    "I5": "a wait that is answered has its answer, since when and by whom, and the answer took the thread on",
-    "I6": "a delivery is used at most once, for a wait that is no longer open",
+    "I3": "a run is leased exactly while it is running, its worker can be told to be gone, and a ready one be claimed",
+    "I4": "a run that waits has an open wait, which can be settled, and a thread that is done has none",
+    "I5": "a wait that is settled has its answer, when and by what way, and that took the thread on",
+    "I6": "a delivery is counted for each that it woke, is one's alone where that was said, and passes nobody over",
     "I7": "the journal is that of the step under way, and was written by its runs",
     "I8": "every transition has its event, numbered without gaps",
     "I9": "every large value is whole, and nothing is kept that nobody can reach",
@@ -20,8 +20,10 @@ INVARIANTS: Mapping[str, str] = {
     "I11": "effects outside the database happened as often as they should",
     "I12": "every row is what was written: its seal opens, and its body can be read",
     "I13": "every row belongs to a thread that lives",
+    "I14": "a run that was started begins, and its input is applied once",
 }
-"""What must hold. There are no permits yet, so I10 holds; I11 is outside of the database, where tests keep a ledger."""
+"""What must hold. Instead of permits there are counts under a lock, so I10 holds; I11 is outside of the database, where
+tests keep a ledger."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Problem:
     """Something that should not be."""
 
     invariant: str
-    """Which of the invariants does not hold: "I1" to "I13"."""
+    """Which of the invariants does not hold: "I1" to "I14"."""
     what: str
     advice: str
     thread_id: str | None = None

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bide.clock import Instant, uuid7
 from bide.codec import Codec
@@ -18,6 +18,7 @@ from bide.errors import StoreUnavailableError, ThreadBusyError, ThreadExistsErro
 from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.deletion import delete_everything
+from bide.store.ending import owned
 from bide.store.export import THREAD
 from bide.store.places import event_place
 from bide.store.portable import PortableReader, Record, refuse
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 NOBODY = "imported"
 """Who holds a run that was running when it was exported: no worker of this name lives, so the next call takes it."""
 _TABLES: Mapping[str, Table] = {table.name: table for table in OF_A_THREAD}
-_THREAD_TYPES = (str, str, str, int, int, int, str, int)
+_THREAD_TYPES: tuple[Any, ...] = (str, str, str, int, int, int, str, int, str | None, str | None)
+_ON_CLOSE = (None, "cancel", "end", "abandon", "due")
 _FLUSH_EVERY = 64
 """After so many rows the database is waited for: what is on its way to it takes memory, too."""
 
@@ -58,6 +60,8 @@ class _Found(NamedTuple):
     events: int
     created_at: Instant
     pruned: int
+    parent: str | None
+    on_close: str | None
     waits: tuple[Values, ...]
     runs: tuple[Values, ...]
 
@@ -104,12 +108,12 @@ def _read_through(reader: PortableReader) -> _Found:
     """Read the whole file without keeping it: whatever is wrong with it is found before anything is written."""
     records = reader.records()
     first = next(records, None)
-    if first is None or first.what != THREAD or tuple(map(type, first.values)) != _THREAD_TYPES:
+    if first is None or first.what != THREAD or not _is_thread(first.values):
         refuse("it does not begin with a thread")
     _check_values(THREAD, first.values)
-    thread_id, uid, graph, events, created_at, _, _, pruned = first.values
-    if pruned not in (0, 1):
-        refuse("it does not say whether its thread was pruned")
+    thread_id, uid, graph, events, created_at, _, _, pruned, parent, on_close = first.values
+    if pruned not in (0, 1) or on_close not in _ON_CLOSE:
+        refuse("it does not say whether its thread was pruned, or what becomes of it when its parent is closed")
     waits: list[Values] = []
     runs: list[Values] = []
     for record in records:
@@ -120,7 +124,14 @@ def _read_through(reader: PortableReader) -> _Found:
             waits.append({name: row[name] for name in ("wait_id", "task_id", "key", "status")})
         elif record.what == "runs":
             runs.append({name: row[name] for name in ("run_id", "created_at")})
-    return _Found(thread_id, uid, graph, events, created_at, pruned, tuple(waits), tuple(runs))
+    return _Found(thread_id, uid, graph, events, created_at, pruned, parent, on_close, tuple(waits), tuple(runs))
+
+
+def _is_thread(values: Sequence[object]) -> bool:
+    return len(values) == len(_THREAD_TYPES) and all(
+        isinstance(value, kind) and not isinstance(value, bool)
+        for value, kind in zip(values, _THREAD_TYPES, strict=True)
+    )
 
 
 def _row(record: Record) -> Values:
@@ -220,6 +231,8 @@ class _Import:
             "events": found.events + 1,
             "created_at": found.created_at,
             "pruned": found.pruned,
+            "parent": found.parent,
+            "on_close": found.on_close,
         }
         if not self.tx.run("import_thread", params):
             raise ThreadExistsError(
@@ -239,6 +252,9 @@ class _Import:
                     row[column] = names.new(row[column])
             if table.name == "runs":
                 row["worker_id"] = NOBODY if row["status"] == "running" else None
+                row["owner"] = self.bodies.owner
+            elif table.name == "conditions":
+                self._settle_in(row, names)
             yield table, self._closed(table, row, names)
 
     def _closed(self, table: Table, row: Values, names: _Names) -> Values:
@@ -246,8 +262,23 @@ class _Import:
             body = row[column]
             if body is not None:
                 body = renamed(table.name, row, body, self._ids_for(table, row, body, names))
-                row[column] = self.bodies.close(self.tx, names.thread_id, place(row), body, self.now)
+                if column in table.in_row:
+                    row[column] = self.bodies.close_small(place(row), body)
+                else:
+                    row[column] = self.bodies.close(self.tx, names.thread_id, place(row), body, self.now)
         return row
+
+    def _settle_in(self, row: Values, names: _Names) -> None:
+        """Let a leaf belong to whoever imports it. A fact that the original had is known to the copy, too, so that it
+        does not hear it again; but it was taken for the original alone."""
+        if row["correlation"]:
+            row["correlation"] = owned(self.bodies.owner, row["correlation"])
+        if row["is_open"]:
+            row["created_at"] = self.now  # it stands in line here since now; what came before was not for it
+        if row["delivery_id"] is not None:
+            self.tx.send("count_wake", {"delivery_id": row["delivery_id"]})
+            if names.uid != self.found.uid:
+                row["exclusive"] = 0
 
     def _ids_for(self, table: Table, row: Values, body: bytes, names: _Names) -> Mapping[str, str]:
         """Return the ids that a body may speak of; a result knows questions that are not asked yet, and have no row."""

@@ -124,6 +124,7 @@ class LeaseKeeper:
         self._is_known = False
         self._sure_until = 0.0
         self._steady_from = 0.0
+        self._tries = 0
         self._state = Lock()
         self._beating = Lock()
         self._lifeline: Lifeline | None = None
@@ -225,8 +226,9 @@ class LeaseKeeper:
 
     def _ask(self) -> None:
         """Beat at once, unless somebody has while we waited for our turn."""
+        tries = self._tries
         with self._beating:
-            if not self.is_held():
+            if self._tries == tries:
                 self._beat()
 
     # ── Beating ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,6 +255,7 @@ class LeaseKeeper:
 
     def _beat(self) -> bool:
         """Renew the lease and look what it holds; return whether that went well."""
+        self._tries += 1
         if self._stopped.is_set() or not self._is_known:
             return True
         with self._state:

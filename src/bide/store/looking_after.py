@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
     from bide.store.findings import Verification
     from bide.store.importing import ImportedThread
-    from bide.store.retention import Duration, Horizon, Pruned
+    from bide.store.retention import Horizon, Pruned
     from bide.store.seal import Seal
     from bide.store.stats import StoreStats
     from bide.store.store import Store
+    from bide.waits.durations import Duration
 
 
 class LookedAfter:

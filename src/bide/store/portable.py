@@ -23,12 +23,12 @@ from bide.store.seal import Checksums, Seal, place_of
 
 MAGIC = b"\x89BIDE\r\n\x1a\n"
 """Not a text, and damaged by whatever takes it for one."""
-VERSION = 1
+VERSION = 2
 LARGEST_HEAD = 256 * 1024
 LONG = 1024
 """Texts of more characters stand behind the head."""
-BODIES = 2
-"""No record holds more bodies: those of a wait are its question and its answer."""
+BODIES = 3
+"""No record holds more bodies: those of a wait are its question, its answer, and what it needs."""
 SEALED_BY = 512
 """No seal adds more bytes than this."""
 
@@ -114,6 +114,11 @@ class PortableReader:
         version, kind = int.from_bytes(fixed[len(MAGIC) : len(MAGIC) + 2]), fixed[len(MAGIC) + 2]
         if version > VERSION:
             refuse(f"it was written by a newer Bide (version {version}, this one knows {VERSION})", "Upgrade bide.")
+        if 0 < version < VERSION:
+            refuse(
+                f"it was written by an older Bide (version {version}, this one reads {VERSION})",
+                "Import it with that one, and export it again with this one.",
+            )
         if version != VERSION or kind > 1:
             refuse("its header is damaged")
         if kind == 1 and isinstance(self._seal, Checksums):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Condition, Lock
 from time import monotonic
 from typing import Any, Protocol
@@ -57,6 +57,10 @@ class Connections(Protocol):
     @contextmanager
     def lend(self, patience: float) -> Iterator[Wire]:
         """Give out a wire for the length of a block; a broken one is not given out again."""
+        ...
+
+    def spare(self, patience: float) -> AbstractContextManager[Wire]:
+        """Give out a wire that stands already and that nobody uses; ConnectionLost if there is none."""
         ...
 
     def alone(self, patience: float) -> Wire:
@@ -115,7 +119,21 @@ class OwnConnections:
     @contextmanager
     def lend(self, patience: float) -> Iterator[Wire]:
         """Give out a wire for the length of a block."""
-        wire = self._take(monotonic() + patience, patience)
+        with self._in_use(self._take(monotonic() + patience, patience)) as wire:
+            yield wire
+
+    @contextmanager
+    def spare(self, patience: float) -> Iterator[Wire]:
+        """Give out a wire that stands already; whether it is sound shows when it is used."""
+        with self._changed:
+            if not self._idle:
+                raise ConnectionLost("no connection is free")
+            wire = self._idle.pop()
+        with self._in_use(wire):
+            yield wire
+
+    @contextmanager
+    def _in_use(self, wire: Wire) -> Iterator[Wire]:
         try:
             yield wire
         except BaseException:
@@ -234,6 +252,10 @@ class BorrowedPool:
                 self._wires = {known: wire for known, wire in self._wires.items() if not known.closed}
                 wire = self._wires[connection] = Wire(connection)
             return wire
+
+    def spare(self, patience: float) -> AbstractContextManager[Wire]:
+        """Borrow a connection: how many stand is the pool's own affair."""
+        return self.lend(patience)
 
     def alone(self, patience: float) -> Wire:
         """Make a wire beside the pool, in the way in which it makes its own."""

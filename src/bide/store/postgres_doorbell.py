@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from threading import Event, Thread
+from types import MappingProxyType
 from typing import Any
 
 from bide.clock import elapsed
 from bide.errors import BideError
-from bide.store.database import queries
+from bide.store.database import Row, queries
 from bide.store.doorbell import InnerDoorbell
 from bide.store.postgres_connections import Connections
 from bide.store.postgres_sql import statement_of
@@ -113,7 +114,7 @@ class PostgresDoorbell(InnerDoorbell):
             if self._has_to_ring and elapsed() >= self._next_ring_at:
                 self._has_to_ring = False
                 self._next_ring_at = elapsed() + LEAST_BETWEEN
-                attendance.run("ring", channel=self._channel)
+                attendance.ring(self._channel)
             if self._closing.is_set() and not self._has_to_ring:
                 return
             if self._has_to_listen and not is_listening:
@@ -134,6 +135,7 @@ class _Attendance:
         self._nudged = nudged
         self._wire: Wire = connections.alone(PATIENCE)
         self._wire.is_preparing = False
+        self._mine = self._wire.connection.pgconn.backend_pid
         self._selector = selectors.DefaultSelector()
         self._selector.register(nudged, selectors.EVENT_READ)
         self._selector.register(self._wire.connection.fileno(), selectors.EVENT_READ)
@@ -145,26 +147,35 @@ class _Attendance:
         self._selector.close()
         self._connections.drop_alone(self._wire)
 
-    def run(self, query: str, *, replaced: Mapping[str, str] | None = None, **params: Any) -> Any:
-        """Run a query by itself, and return its result."""
-        sql = queries("postgres")[query]
-        for name, text in (replaced or {}).items():
-            sql = sql.replace(name, text)
-        statement = statement_of(sql)
-        return self._wire.exchange([Command(statement, *statement.bind(params))], PATIENCE, is_hurried=True)[0]
+    def ring(self, channel: str) -> None:
+        """Ring; a server that has no such thing refuses, and then nobody hears."""
+        with suppress(Refused):
+            self._run(queries("postgres")["ring"], {"channel": channel})
 
     def listen(self, channel: str) -> None:
         """Listen, unless there is a pooler: those make up a number for the process that serves a connection."""
-        backend = self._wire.rows(self.run("read_backend"))[0][0]
-        if backend == self._wire.connection.pgconn.backend_pid:
-            self.run("listen", replaced={":channel": channel})
+        with suppress(Refused):
+            (row,) = self._run(queries("postgres")["read_backend"])
+            if row[0] == self._mine:
+                self._run(queries("postgres")["listen"].replace(":channel", channel))
+
+    def _run(self, sql: str, params: Mapping[str, Any] = MappingProxyType({})) -> Sequence[Row]:
+        """Run one statement by itself, and return its rows."""
+        statement = statement_of(sql)
+        (result,) = self._wire.exchange([Command(statement, *statement.bind(params))], PATIENCE, is_hurried=True)
+        return self._wire.rows(result)
 
     def hears_others(self, seconds: float) -> bool:
         """Wait until there is something to do, or a ring of somebody else is heard; return whether one is."""
+        # What came in together with the answer to a statement makes the socket readable no more.
+        if self._is_rung():
+            return True
         if not self._selector.select(max(seconds, 0)) and seconds >= SILENCE:
-            self.run("read_backend")
+            self._run(queries("postgres")["read_backend"])
         with suppress(BlockingIOError):
             while self._nudged.recv(4096):
                 continue
-        mine = self._wire.connection.pgconn.backend_pid
-        return any(backend != mine for backend in self._wire.heard())
+        return self._is_rung()
+
+    def _is_rung(self) -> bool:
+        return any(backend != self._mine for backend in self._wire.heard())

@@ -20,7 +20,7 @@ TRIES = 6
 class PostgresLifeline:
     """Renews a lease, and reads the server's clock on the same way.
 
-    A server that has no connection left for it may still answer on one that the store has: so that is tried, too.
+    A server that has no connection left for it may still answer on one that the store has: that is tried, too.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PostgresLifeline:
         except (ConnectionLost, Refused):
             self.close()
         try:
-            with self._connections.lend(self._patience) as wire:
+            with self._connections.spare(self._patience) as wire:
                 return self._renew(wire, params)
         except (ConnectionLost, Refused) as problem:
             raise StoreUnavailableError(

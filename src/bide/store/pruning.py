@@ -18,7 +18,7 @@ from bide.store.deletion import delete_everything
 from bide.store.prune_plan import LogKey, Plan, plan_thread
 from bide.store.retention import Point, Pruned, Rule
 from bide.store.seal import REFERENCE, is_reference, open_reference
-from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, EVENTS, JOURNAL, WAITS
+from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, EVENTS, JOURNAL, RUNS, WAITS
 
 BATCH = 500
 """So many rows go in one transaction, at most."""
@@ -130,7 +130,7 @@ def _chores(plan: Plan) -> list[Chore]:
     points = [_drop_points(part) for stretch in plan.points for part in _parts(stretch)]
     rest = [
         *(_drop_logged(part) for stretch in plan.logged for part in _parts(stretch)),
-        *(Chore("drop_wait", {"wait_id": wait_id}) for wait_id in plan.waits),
+        *(chore for wait_id in plan.waits for chore in _drop_wait(wait_id)),
         *(Chore("drop_run", {"run_id": run_id}) for run_id in plan.runs),
         *_drop_events(*plan.events),
     ]
@@ -170,6 +170,11 @@ def _drop_logged(keys: list[LogKey]) -> Chore:
     return Chore("drop_logged", params, len(keys), sum(key.size for key in keys))
 
 
+def _drop_wait(wait_id: str) -> tuple[Chore, Chore]:
+    """Let go of the leaves of a wait, and of the wait itself: a leaf without its wait would be nobody's."""
+    return Chore("drop_conditions", {"wait_id": wait_id}), Chore("drop_wait", {"wait_id": wait_id})
+
+
 def _drop_events(first: int, stays: int) -> Iterator[Chore]:
     for begin in range(first, stays, BATCH):
         end = min(begin + BATCH, stays)
@@ -200,7 +205,7 @@ def unused_blobs(tx: Transaction, bodies: Bodies, thread_id: str) -> set[tuple[s
 
 def _references(tx: Transaction, bodies: Bodies, thread_id: str) -> Iterator[tuple[str, bytes]]:
     params = {"thread_id": thread_id, "kind": REFERENCE, "longest": LONGEST_REFERENCE + len(bodies.owner.encode())}
-    for table in (CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, EVENTS):
+    for table in (RUNS, CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, EVENTS):
         for row in tx.all(f"references_{table.name}", params):
             values = table.read(row)
             for column, place in table.places.items():

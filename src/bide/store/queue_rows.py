@@ -46,7 +46,6 @@ class Started(NamedTuple):
     status: RunStatus
     is_new: bool
     """Whether this very call started it; if not, an earlier one with the same key did."""
-    replaced: tuple[str, int] | None = None
 
 
 class Claim(NamedTuple):

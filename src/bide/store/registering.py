@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bide.store.delivering import wake_of
 from bide.store.ending import owned
@@ -19,6 +19,9 @@ from bide.waits.matching import match
 
 UNLIMITED = -1
 PAGE = 100
+
+Hit = tuple[int, int, Leaf, DeliveryRow, Fact]
+"""When a fact came, and which leaf it fits."""
 
 
 def hold_correlations(writing: Writing, waits: Sequence[WaitRow]) -> None:
@@ -83,12 +86,17 @@ class _LookBack:
         )
 
     def through(self, looking: Sequence[Leaf]) -> None:
-        """Look for each leaf, until the wait is settled."""
-        for leaf in looking:
-            if self.held.is_open:
-                self._look(leaf)
+        """Let what came first count first, whichever leaf it is for, until the wait is settled or nothing is left."""
+        while self.held.is_open:
+            needed = [leaf for leaf in looking if leaf.number in self.held.open]
+            found = [hit for leaf in needed for hit in self._first(leaf)]
+            if not found:
+                return
+            # The others are looked for again: a fact that has counted for one leaf does not count for another.
+            self._take(*min(found, key=lambda hit: hit[:2])[2:])
 
-    def _look(self, leaf: Leaf) -> None:
+    def _first(self, leaf: Leaf) -> Iterator[Hit]:
+        """Find the oldest fact that fits a leaf."""
         now, bodies = self.writing.now, self.writing.bodies
         since = 0 if leaf.lookback == UNLIMITED else now - leaf.lookback
         place = (-1, "")
@@ -109,7 +117,7 @@ class _LookBack:
                 fact = fact_of(bodies, self.writing.tx, row)
                 place = (row.received_at, row.delivery_id)
                 if self._can_have(leaf, row) and match(leaf.plain, fact).fits:
-                    self._take(leaf, row, fact)
+                    yield row.received_at, leaf.number, leaf, row, fact
                     return
             if len(rows) < PAGE:
                 return

@@ -17,10 +17,13 @@ _RETURNS: Path = (3, None, 0)
 _KEYS: Path = (3, None, 1)
 _ASKS: Path = (b"asks", None, b"id")
 _RUN: Path = (b"run",)
+_WAIT: Path = (b"wait",)
+_OF_WAITS = ("satisfied", "answered", "expired", "cancelled", "extended", "reassigned", "reminded", "escalated")
 _PATHS: Mapping[tuple[str, str], tuple[Path, ...]] = {
     ("journal", "result"): (_RETURNS,),
     ("events", "run.waiting"): (_ASKS,),
     ("events", "run.replaced"): (_ASKS, _RUN),
+    **{("events", f"wait.{kind}"): (_WAIT,) for kind in _OF_WAITS},
 }
 """For each table and kind of row: where its body names questions and runs."""
 

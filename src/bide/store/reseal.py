@@ -134,7 +134,10 @@ class _Resealing:
             return 0
         is_theirs = table in OF_SAVERS
         user = saver_blobs(row["thread_id"]) if is_theirs else row.get("thread_id", "")
-        new = self.bodies.close(tx, user, place, body, self.store.clock.now())
+        if column in table.in_row:
+            new = self.bodies.close_small(place, body)
+        else:
+            new = self.bodies.close(tx, user, place, body, self.store.clock.now())
         key = {name: row[name] for name in (*table.key, *(["thread_id"] if table.is_of_threads else []))}
         if tx.run(f"reseal_{table.name}_{column}", {**key, "old": old, "new": new}) != 1:
             raise _Changed

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from bide.clock import Instant
 from bide.errors import RetentionError
+from bide.waits.durations import Duration, length_of
 
-Duration = timedelta | float | str
-"""A length of time: a timedelta, a number of seconds, or a text as "30d", "12h", "15m", "90s" or "2w"."""
 Horizon = datetime | str
 """A point in time: a datetime with its zone, or the id of a checkpoint."""
-
-LONGEST = 1000 * 366 * 24 * 3600 * 1000
-"""A thousand years, in milliseconds: beyond it a database's numbers and the calendar come to an end."""
-_UNITS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-_TEXT = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +128,14 @@ def rule_of(
 
 
 def milliseconds_of(name: str, value: object) -> int:
-    """Read a length of time."""
-    length = _length(value)
-    if length is None or not 0 < length <= LONGEST:
+    """Read a length of time, which must be more than nothing."""
+    length = length_of(value)
+    if not length:
         raise RetentionError(
             f"{name}={value!r} is no length of time. Give a timedelta, a number of seconds, or a text as '30d', '12h', "
             f"'15m', '90s' or '2w': more than nothing, and less than a thousand years."
         )
-    return max(1, round(length))
-
-
-def _length(value: object) -> float | None:
-    if isinstance(value, timedelta):
-        return value / timedelta(milliseconds=1)
-    if isinstance(value, str):
-        found = _TEXT.fullmatch(value.strip())
-        return None if found is None else float(found[1]) * _UNITS[found[2]]
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return value * 1000
-    return None
+    return length
 
 
 def _check_count(keep_last: object) -> None:

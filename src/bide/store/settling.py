@@ -19,7 +19,7 @@ from bide.store.rows import EventRow, Report
 from bide.store.writes import Writing
 from bide.types import RunStatus, WaitStatus
 from bide.waits.needs import Needs
-from bide.waits.tree import verdict
+from bide.waits.tree import open_leaves, verdict
 from bide.waits.wake import Wake
 
 
@@ -130,8 +130,16 @@ class Settling:
         if answer is None:
             event = event_of("wait.satisfied", wait=wait.wait_id, leaf=number, by=wake.by, via=wake.via)
             self.log(wait, event)
-            return wait
+            return self._close_needless(wait)
         return self.answer(wait, PLAIN.encode(answer, "answer"), by=wake.by, via=wake.via or "", told=answer)
+
+    def _close_needless(self, wait: Held) -> Held:
+        """Close the leaves that do not matter any more, so that they take no fact from others."""
+        assert wait.needs.condition is not None, "a leaf belongs to a condition"
+        needed = open_leaves(wait.needs.condition, wait.satisfied)
+        for number in sorted(wait.open - needed):
+            self.tx.send("close_condition", {"wait_id": wait.wait_id, "number": number})
+        return wait._replace(open=wait.open & needed)
 
     def answer(
         self, wait: Held, answer: bytes, *, by: str | None, via: str, key: str | None = None, told: Wake | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bide.clock import uuid7
 from bide.errors import ConflictError, IdempotencyError, ThreadBusyError
@@ -11,14 +11,18 @@ from bide.store.database import Row, Transaction
 from bide.store.ending import ENDED, end_thread
 from bide.store.facts import event_of
 from bide.store.lanes import lane_of
+from bide.store.needed import PLAIN
 from bide.store.queue_rows import RunView, Start, Started
-from bide.store.rows import JournalRow, Lease, Report
+from bide.store.rows import JournalRow, Lease, Report, checkpoint_id
 from bide.store.seal import place_of
 from bide.store.writes import Writing
 from bide.types import RunStatus
 
 if TYPE_CHECKING:
     from bide.store.store import Store
+
+BASE = "@base"
+"""Among the options of a run: the checkpoint that it begins at, when that is not the head."""
 
 
 class Starting:
@@ -85,7 +89,7 @@ class Starting:
             runs = [row for row in tx.all("list_runs", {"thread_id": thread_id, "most": 10_000}) if _is_alive(row)]
             chosen = [row for row in runs if run_id is None or row[0] == run_id]
             ended.clear()
-            for row in reversed(chosen):
+            for row in chosen:  # the newest first: what is queued must not come forward when the live one ends
                 ended.extend(cancel_one(writing, thread_id, row[0], RunStatus(row[1]), reason, by))
             return tuple(row[0] for row in chosen)
 
@@ -161,15 +165,17 @@ class _Accepting:
         known = self._known()
         if known is not None:
             return known
-        is_thread = self.tx.one("hold_thread", {"thread_id": self.thread_id}) is not None
+        thread = self.tx.one("hold_thread", {"thread_id": self.thread_id})
+        is_thread = thread is not None
         if not is_thread:
             self._insert_thread()
         live = self.tx.one("read_live", {"thread_id": self.thread_id}) if is_thread else None
-        replaced = None if live is None else self._make_room(live)
+        if thread is not None and live is not None:
+            self._make_room(thread[0], live)
         is_later = self.start.due_at is not None and self.start.due_at > self.now
         is_behind = live is not None and self.start.if_busy == "enqueue"
         self._insert_run(RunStatus.QUEUED if is_later or is_behind else RunStatus.READY)
-        return Started(self.thread_id, self.run_id, self._status(is_later or is_behind), True, replaced)
+        return Started(self.thread_id, self.run_id, self._status(is_later or is_behind), True)
 
     def spawn(self) -> None:
         """Take in the run of a child thread, once."""
@@ -207,22 +213,26 @@ class _Accepting:
         made = {**params, "graph": self.start.graph, "now": self.now}
         self.tx.expect("insert_thread", made, lambda _: _Raced())
 
-    def _make_room(self, live: Row) -> tuple[str, int] | None:
+    def _make_room(self, uid: str, live: Row) -> None:
         """Do with the live run what was asked for."""
         run_id, status = live[0], RunStatus(live[1])
         if self.start.if_busy == "enqueue":
-            return None
+            return
         if self.start.if_busy == "reject":
             raise ThreadBusyError(
                 f"Thread {self.thread_id!r} has a live run ({run_id}), which is {status}. Nothing was started. Wait "
-                f"for its end, answer what it asks, or say what shall happen: if_busy='enqueue' (or interrupt, rollback)."
+                f"for its end, answer what it asks, or say what shall happen: if_busy='enqueue', for one."
             )
         reason = f"a new run took its place ({self.start.if_busy})"
         self.ended += cancel_one(self.writing, self.thread_id, run_id, status, reason, None)
-        if self.start.if_busy == "interrupt":
-            return None
-        before = self.tx.one("head_before", {"thread_id": self.thread_id, "run_id": run_id})
-        return run_id, (before and before[0]) or 0
+        if self.start.if_busy == "rollback":
+            before = self.tx.one("head_before", {"thread_id": self.thread_id, "run_id": run_id})
+            self._begin_at(checkpoint_id(uid, (before and before[0]) or 0))
+
+    def _begin_at(self, base: str) -> None:
+        """Let the run begin at an older checkpoint."""
+        options: Any = {} if self.start.options is None else PLAIN.decode(self.start.options, "options")
+        self.start = self.start._replace(options=PLAIN.encode({**options, BASE: base}, "options"))
 
     def _insert_run(self, status: RunStatus) -> None:
         start, key = self.start, {"thread_id": self.thread_id, "run_id": self.run_id}

@@ -46,6 +46,7 @@ from bide.store.rows import (
     Transition,
     WaitRow,
 )
+from bide.store.schedules import Scheduling
 from bide.store.seal import ENCRYPTED, Checksums, Seal
 from bide.store.starting import Starting, new_uid
 from bide.store.waking import Waking
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from bide.store.retention import Retention
 
 
-class Store(LookedAfter, Starting, Claiming, Waking, Delivering):
+class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
     """Threads in a database.
 
     `Store.open("sqlite:///bide.db")` opens a file, and makes it if need be; `":memory:"` keeps everything in memory,
@@ -314,6 +315,7 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering):
             if taking.supersede is not None:
                 writing.change_run("supersede_run", taking.thread_id, taking.supersede)
                 writing.check_left(taking)
+                tx.send("promote_next", {"thread_id": taking.thread_id, "now": now})
             if taking.forget:
                 writing.forget_step(taking.thread_id, taking.prefix)
             check_parent(tx, taking.thread_id, checkpoint, taking.head)
@@ -367,6 +369,11 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering):
     def threads(self, *, most: int = 100) -> list[ThreadRow]:
         """List threads, newest first."""
         return [ThreadRow(*row) for row in self.database.read(lambda tx: tx.all("list_threads", {"most": most}))]
+
+    def thread(self, thread_id: str) -> ThreadRow | None:
+        """Read one thread as it is listed."""
+        row = self.database.read(lambda tx: tx.one("show_thread", {"thread_id": thread_id}))
+        return None if row is None else ThreadRow(*row)
 
     def waiting_threads(self, graph: str) -> list[str]:
         """Name the threads of a graph that wait for something."""

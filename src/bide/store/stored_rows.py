@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bide.store.database import Row, Transaction
+from bide.store.facts import delivery_place
+from bide.store.needed import needs_place
 from bide.store.places import (
     answer_place,
     cache_place,
@@ -28,6 +30,7 @@ from bide.store.saver_places import (
     saver_write_place,
 )
 from bide.store.seal import place_of
+from bide.store.starting import start_place
 from bide.types import WaitStatus
 
 PAGE = 64
@@ -57,6 +60,8 @@ class Table(NamedTuple):
     is_of_threads: bool = True
     page: int = PAGE
     """How many rows are read at once."""
+    in_row: frozenset[str] = frozenset()
+    """Columns whose bodies never leave their row, however large they are."""
 
     def read(self, row: Row) -> Values:
         """Name the values of a row."""
@@ -129,6 +134,18 @@ def _of_answer(row: Values) -> str:
     return answer_place(row["thread_id"], row["wait_id"])
 
 
+def _of_needs(row: Values) -> str:
+    return needs_place(row["wait_id"])
+
+
+def _of_wake(row: Values) -> str:
+    return place_of("conditions", row["wait_id"], row["number"])
+
+
+def _of_start(what: str) -> Callable[[Values], str]:
+    return lambda row: start_place(row["thread_id"], row["run_id"], what)
+
+
 def _of_event(row: Values) -> str:
     return event_place(row["thread_id"], row["kind"], row["seq"], row["at"])
 
@@ -143,9 +160,12 @@ def _of_saver(place: Callable[[Sequence[Any]], str], *columns: str) -> Callable[
 
 RUNS = Table(
     "runs",
-    _columns("thread_id run_id status epoch:int worker_id:text? error:text? created_at:int updated_at:int"),
+    _columns(
+        "thread_id run_id status epoch:int worker_id:text? error:text? created_at:int updated_at:int lane owner "
+        "rank:int due_at:int? crashes:int limit_key:text? limit_most:int? input:bytes? options:bytes?"
+    ),
     ("run_id",),
-    {},
+    {"input": _of_start("input"), "options": _of_start("options")},
 )
 CHECKPOINTS = Table(
     "checkpoints",
@@ -166,10 +186,22 @@ WAITS = Table(
     "waits",
     _columns(
         "thread_id wait_id run_id task_id node key kind status consumed:int digest answered_at:int? answered_via:text? "
-        "deadline:int? created_at:int question:bytes answer:bytes?"
+        "answered_by:text? answer_key:text? settled_in:int? deadline:int? remind_at:int? created_at:int question:bytes "
+        "answer:bytes? needs:bytes?"
     ),
     ("wait_id",),
-    {"question": _of_question, "answer": _of_answer},
+    {"question": _of_question, "answer": _of_answer, "needs": _of_needs},
+    in_row=frozenset(["needs"]),
+)
+CONDITIONS = Table(
+    "conditions",
+    _columns(
+        "thread_id wait_id number:int kind correlation due_at:int? is_open:int exclusive:int created_at:int "
+        "delivery_id:text? wake:bytes?"
+    ),
+    ("wait_id", "number"),
+    {"wake": _of_wake},
+    in_row=frozenset(["wake"]),
 )
 EVENTS = Table(
     "events",
@@ -177,7 +209,7 @@ EVENTS = Table(
     ("number",),
     {"body": _of_event},
 )
-OF_A_THREAD = (RUNS, CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, EVENTS)
+OF_A_THREAD = (RUNS, CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, CONDITIONS, EVENTS)
 """All that a thread is made of, beside its own row and the blobs."""
 
 BLOB_USES = Table("blob_uses", _columns("thread_id owner hash:bytes"), ("owner", "hash"), {})
@@ -196,6 +228,7 @@ ITEMS = Table(
     {"body": lambda row: item_place(row["namespace"], row["key"])},
     is_of_threads=False,
     page=FEW,
+    in_row=frozenset(["body"]),
 )
 CACHE = Table(
     "cache",
@@ -204,6 +237,28 @@ CACHE = Table(
     {"body": lambda row: cache_place(row["place"], row["key"])},
     is_of_threads=False,
     page=FEW,
+    in_row=frozenset(["body"]),
+)
+DELIVERIES = Table(
+    "deliveries",
+    _columns(
+        "delivery_id owner source external_id kind name digest is_pending:int wakes:int taken_by:text? received_at:int "
+        "body:bytes"
+    ),
+    ("delivery_id",),
+    {"body": lambda row: delivery_place(row["delivery_id"])},
+    is_of_threads=False,
+    page=FEW,
+    in_row=frozenset(["body"]),
+)
+SCHEDULES = Table(
+    "schedules",
+    _columns("schedule_id owner graph cron timezone is_paused:int next_at:int last_at:int? created_at:int body:bytes"),
+    ("schedule_id",),
+    {"body": lambda row: place_of("schedules", row["schedule_id"])},
+    is_of_threads=False,
+    page=FEW,
+    in_row=frozenset(["body"]),
 )
 _SAVER_KEY = ("thread_id", "ns", "checkpoint_id", "parent_id", "run_id", "seq")
 SAVER_CHECKPOINTS = Table(
@@ -234,5 +289,5 @@ SAVER_WRITES = Table(
     is_of_threads=False,
 )
 OF_SAVERS = (SAVER_CHECKPOINTS, SAVER_VALUES, SAVER_WRITES)
-BESIDE_THREADS = (ITEMS, CACHE, *OF_SAVERS)
+BESIDE_THREADS = (DELIVERIES, SCHEDULES, ITEMS, CACHE, *OF_SAVERS)
 """What is stored beside our threads."""

@@ -15,10 +15,12 @@ from bide.store.database import Row, Transaction
 from bide.store.findings import Findings, Verification
 from bide.store.stored_rows import BLOB_USES, PAGE, Values
 from bide.store.verify_beside import check_beside, check_lost
-from bide.store.verify_course import check_events, check_journal, check_waits, read_runs
+from bide.store.verify_course import check_events, check_journal
 from bide.store.verify_history import check_history
 from bide.store.verify_rows import RESTORE, Reference, RowReader
+from bide.store.verify_runs import check_started, read_runs
 from bide.store.verify_saver import check_saver_thread
+from bide.store.verify_waits import check_waits
 
 if TYPE_CHECKING:
     from bide.store.store import Store
@@ -101,16 +103,23 @@ def _check_thread(tx: Transaction, store: Store, found: Findings, thread_id: str
         return
     found.checked["threads"] += 1
     reader = RowReader(tx, store.bodies, found, thread_id)
-    if [type(value) for value in row] != [str, str, str, str, int, int, int]:
+    if not _is_thread(row):
         reader.tell("I12", f"The thread's own row is damaged: {row!r:.200}.", RESTORE)
         return
     _check_living(reader, row, store.clock.now(), deep=deep)
 
 
+def _is_thread(row: Row) -> bool:
+    """Whether the types of a thread's own row are what they should be; what it says of its parent may be empty."""
+    types = [type(value) for value in row[:7]]
+    return types == [str, str, str, str, int, int, int] and all(isinstance(value, str | None) for value in row[7:])
+
+
 def _check_living(reader: RowReader, thread: Row, now: Instant, *, deep: bool) -> None:
-    _, _, _, _, events, _, pruned = thread
-    runs: dict[str, Values] = read_runs(reader, now)
+    _, _, _, _, events, _, pruned, *_ = thread
+    runs: dict[str, Values] = read_runs(reader, now, deep=deep)
     history = check_history(reader, runs, was_pruned=bool(pruned), deep=deep)
+    check_started(reader, runs, history)
     check_journal(reader, runs, history, deep=deep)
     asked = check_waits(reader, runs, history, deep=deep)
     check_events(reader, runs, history, asked, count=events, deep=deep)

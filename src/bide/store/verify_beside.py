@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Look = Callable[[Callable[[Transaction, Findings], None]], None]
 
+_HARMLESS = "They take room, and do no harm: nobody finds them. " + RESTORE
 LOST = ("runs", "checkpoints", "channel_log", "journal", "waits", "events", "blob_uses")
 
 
@@ -65,10 +66,18 @@ def lost_threads(tx: Transaction, table: str, most: int) -> list[str]:
 
 
 def _check_deliveries(tx: Transaction, found: Findings) -> None:
-    for source, external_id, wait_id, status, thread_id, uses in tx.all("wrong_deliveries", {"most": found.most}):
-        fault = "is not there" if status is None else f"is {status}" if status == "open" else f"has {uses} of them"
-        what = f"Delivery {external_id!r} from {source!r} was used for wait {wait_id}, which {fault}."
-        found.tell("I6", thread_id, what, RESTORE)
+    most = {"most": found.most}
+    for source, external_id, wait_id, taken_by, thread_id in tx.all("unkept_deliveries", most):
+        whose = "nobody" if taken_by is None else f"wait {taken_by}"
+        what = f"Wait {wait_id} has delivery {external_id!r} from {source!r} for itself alone, and it is {whose}'s."
+        found.tell("I6", str(thread_id), what, "Two may have gone on with it: look at both threads.")
+    for source, external_id, wakes, leaves in tx.all("uncounted_deliveries", most):
+        what = f"Delivery {external_id!r} from {source!r} has woken {leaves}, and is said to have woken {wakes}."
+        found.tell("I6", None, what, RESTORE)
+    for (delivery_id,) in tx.all("lost_delivery_keys", most):
+        found.tell("I13", None, f"There are keys of delivery {delivery_id}, which is not there.", _HARMLESS)
+    for (wait_id,) in tx.all("lost_conditions", most):
+        found.tell("I13", None, f"There are conditions of wait {wait_id}, which is not there.", _HARMLESS)
 
 
 def _check_unused(tx: Transaction, found: Findings) -> None:

@@ -1,109 +1,36 @@
-"""Whether the course of a thread makes sense: its runs (I1, I3), its waits (I4, I5), its journal (I7), its log (I8)."""
+"""Whether the course of a thread makes sense: its journal (I7), and its log (I8), beside its runs and waits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from bide.clock import Instant
-from bide.store.stored_rows import EVENTS, JOURNAL, RUNS, WAITS, Values
+from bide.store.stored_rows import EVENTS, JOURNAL, Values
 from bide.store.verify_history import Told
 from bide.store.verify_rows import RESTORE, RowReader
-from bide.store.workers import LONGEST_LEASE
-
-LIVE = ("ready", "running", "waiting", "blocked")
-SLACK = 3_600_000
-"""Milliseconds by which the clocks of two machines may differ, at the very most."""
+from bide.store.verify_runs import INVOKE
+from bide.store.verify_waits import Asked
 
 _BEGUN = ("run.started", "run.resumed", "run.taken_over")
 _AT_THE_HEAD = (*_BEGUN, "run.done")
 """Events that tell the newest checkpoint of the thread's own graph; others may tell that of a graph inside it."""
+_TO_CLAIM = ("run.ready", "run.queued", "run.waiting", "run.reaped", "run.released")
+"""What is told last of a run that may be claimed: a wake tells of its wait, and that its turn has come is not told."""
 LAST_EVENT: Mapping[str, tuple[str, ...]] = {
-    "ready": ("run.ready",),
-    "running": _BEGUN,
+    "queued": ("run.queued",),
+    "ready": _TO_CLAIM,
+    "running": (*_BEGUN, *_TO_CLAIM),
     "waiting": ("run.waiting",),
     "blocked": ("run.blocked",),
+    "dead": ("run.dead",),
     "done": ("run.done",),
     "failed": ("run.failed",),
 }
 """What the log says last of a run in each status. One that is cancelled may have been replaced at any point."""
 
 _LINES_LOST = "Lines of the log are lost; the thread itself is not touched by that. " + RESTORE
-_INVOKE = "Look at the thread with get_state(config), and go on with invoke(None, config)."
-
-
-def read_runs(reader: RowReader, now: Instant) -> dict[str, Values]:
-    """Look at the runs of a thread; return them by their ids."""
-    runs = {row["run_id"]: row for row in reader.sound(RUNS)}
-    live = [run_id for run_id, row in runs.items() if row["status"] in LIVE]
-    if len(live) > 1:
-        what = f"The runs {', '.join(live)} are all live."
-        reader.tell("I1", what, "Stop the workers, keep the run that wrote the newest checkpoint, and end the others.")
-        reader.is_whole = False  # which of them the log and the waits are about cannot be told
-    workers = {row[0]: row[4] for row in reader.tx.all("list_workers", {})} if runs else {}
-    for row in runs.values():
-        _check_lease(reader, row, workers, now)
-    return runs
-
-
-def _check_lease(reader: RowReader, run: Values, workers: Mapping[str, object], now: Instant) -> None:
-    run_id, worker_id = run["run_id"], run["worker_id"]
-    is_running = run["status"] == "running"
-    if is_running != (worker_id is not None):
-        whose = "nobody" if worker_id is None else f"worker {worker_id}"
-        what = f"Run {run_id} is {run['status']}, and leased to {whose}."
-        reader.tell("I3", what, _INVOKE)
-    elif is_running and worker_id in workers:
-        # A worker that is not there any more has left its runs to others; one that is there must run out some day.
-        until = workers[worker_id]
-        if not isinstance(until, int) or until > now + LONGEST_LEASE * 1000 + SLACK:
-            what = f"Run {run_id} is leased to worker {worker_id} until {until!r:.40}, longer than any lease is."
-            reader.tell("I3", what, "A clock was wrong: stop that worker, and delete its row from the table workers.")
-
-
-class Asked(NamedTuple):
-    """What the waits tell the look at the log."""
-
-    is_open: bool
-    answered: list[Instant]
-    """When answers were given that must have taken the thread on."""
-
-
-def check_waits(reader: RowReader, runs: Mapping[str, Values], history: Told, *, deep: bool) -> Asked:
-    """Look at the waits."""
-    is_open = False
-    answered: list[Instant] = []
-    for row in reader.sound(WAITS):
-        if deep:
-            reader.opened(WAITS, row, "question")
-        _check_answer(reader, row, deep=deep)
-        if not history.was_pruned:
-            _check_run_of(reader, row, runs)
-        is_open = is_open or row["status"] == "open"
-        if row["status"] == "answered" and row["answered_via"] == "invoke":
-            answered.append(row["answered_at"])
-    waiting = [run_id for run_id, run in runs.items() if run["status"] == "waiting"]
-    if waiting and not is_open and reader.is_whole:
-        reader.tell("I4", f"Run {waiting[0]} waits, and no wait of its thread is open.", _INVOKE)
-    return Asked(is_open, answered)
-
-
-def _check_answer(reader: RowReader, row: Values, *, deep: bool) -> None:
-    parts = (row["answer"], row["answered_at"], row["answered_via"])
-    is_answered = row["status"] == "answered"
-    if (is_answered and None in parts) or (not is_answered and parts != (None, None, None)):
-        what = f"Wait {row['wait_id']} is {row['status']}, and of answer, time and way some are missing or too many."
-        reader.tell("I5", what, RESTORE)
-    elif is_answered and deep:
-        reader.opened(WAITS, row, "answer")
-    if row["status"] == "open" and row["consumed"]:
-        reader.tell("I4", f"Wait {row['wait_id']} is open, though the step that asked is over.", RESTORE)
-
-
-def _check_run_of(reader: RowReader, row: Values, runs: Mapping[str, Values]) -> None:
-    if row["run_id"] and row["run_id"] not in runs:
-        what = f"Wait {row['wait_id']} was asked by run {row['run_id']}, which is not there."
-        reader.tell("I13", what, RESTORE)
+_SETTLED = ("answered", "expired", "cancelled")
 
 
 def check_journal(reader: RowReader, runs: Mapping[str, Values], history: Told, *, deep: bool) -> None:
@@ -142,9 +69,11 @@ def check_events(
         reader.tell("I8", f"The thread counts {count} events, and the last one is number {log.number}.", RESTORE)
     elif log.is_whole and reader.is_whole:
         _check_told(reader, runs, log)
+        _check_woken(reader, runs, log)
         # Where retention has let the beginning go, answers may be older than what is left.
         if log.first == 1:
             _check_moved(reader, asked.answered, log.resumed)
+            _check_settled(reader, asked, log)
         if asked.is_open and log.ended == "run.done":
             reader.tell("I4", "A wait is open, though the thread's latest run is done.", RESTORE)
         if log.newest > history.heads.get("", 0):
@@ -163,8 +92,26 @@ class _Log:
         """What it says last of each run."""
         self.ended = ""
         """What it says last of all runs."""
+        self.paused: dict[str, int] = {}
+        """With which event each run paused last."""
+        self.settled: dict[str, int] = {}
+        """With which event a wait of each run was settled last, from outside."""
+        self.count: Counter[str] = Counter()
         self.resumed: set[Instant] = set()
         self.is_whole = True
+
+    def note(self, row: Values) -> None:
+        """Remember what a line says of a run, or of one of its waits."""
+        what, _, kind = row["kind"].partition(".")
+        if row["run_id"] is None:
+            return
+        if what == "run":
+            self.last[row["run_id"]] = self.ended = row["kind"]
+            if kind == "waiting":
+                self.paused[row["run_id"]] = row["number"]
+        elif what == "wait" and kind in _SETTLED:
+            self.settled[row["run_id"]] = row["number"]
+            self.count[kind] += 1
 
 
 def _read_log(reader: RowReader, *, deep: bool) -> _Log:
@@ -178,8 +125,7 @@ def _read_log(reader: RowReader, *, deep: bool) -> _Log:
             log.is_whole = False
             reader.tell("I8", f"After event {log.number} comes event {row['number']}.", _LINES_LOST)
         log.number = row["number"]
-        if row["run_id"] is not None:
-            log.last[row["run_id"]] = log.ended = row["kind"]
+        log.note(row)
         if row["kind"] in _AT_THE_HEAD:
             log.newest = max(log.newest, row["seq"])
         if row["kind"] == "run.resumed":
@@ -203,4 +149,22 @@ def _check_told(reader: RowReader, runs: Mapping[str, Values], log: _Log) -> Non
 def _check_moved(reader: RowReader, answered: list[Instant], resumed: set[Instant]) -> None:
     for at in answered:
         if at not in resumed:
-            reader.tell("I5", f"An answer was given at {at}, and no run went on with it then.", _INVOKE)
+            reader.tell("I5", f"An answer was given at {at}, and no run went on with it then.", INVOKE)
+
+
+def _check_woken(reader: RowReader, runs: Mapping[str, Values], log: _Log) -> None:
+    """Whoever settles a wait from outside makes its run ready, if it waits: so none waits after that."""
+    for run_id, run in runs.items():
+        if run["status"] == "waiting" and log.settled.get(run_id, 0) > log.paused.get(run_id, 0):
+            what = f"Run {run_id} waits, and one of its waits was settled since it does: nobody has woken it."
+            reader.tell("I5", what, INVOKE)
+
+
+def _check_settled(reader: RowReader, asked: Asked, log: _Log) -> None:
+    """Each wait that was settled from outside has a line of its own; one that was asked again has had several."""
+    for status in _SETTLED:
+        if asked.settled[status] > log.count[status]:
+            what = (
+                f"{asked.settled[status]} waits were {status} from outside, and the log tells of {log.count[status]}."
+            )
+            reader.tell("I8", what, _LINES_LOST)

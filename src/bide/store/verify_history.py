@@ -37,6 +37,8 @@ class Told(NamedTuple):
     """The newest checkpoint of each graph of the thread."""
     tasks: frozenset[str] | None
     """The tasks of the step that the thread stands in; None where that cannot be told."""
+    writers: frozenset[str]
+    """The runs that have written checkpoints which are still there."""
     was_pruned: bool
     """Whether retention has been here: then what older checkpoints speak of may be gone."""
 
@@ -54,6 +56,7 @@ class _Checking:
         self.wanted: dict[tuple[str, str], set[Spans]] = defaultdict(set)
         self.broken: set[str] = set()
         """Graphs with checkpoints that cannot be read: what those speak of is not known."""
+        self.writers: set[str] = set()
         self.tasks: frozenset[str] | None = None
 
     def all(self, *, was_pruned: bool) -> Told:
@@ -71,13 +74,14 @@ class _Checking:
         if self.deep:
             unsound = self._check_log()
             self._check_leaves([(ns, seq) for ns, seq in leaves if ns not in self.broken | unsound])
-        return Told({ns: max(nodes) for ns, nodes in graphs.items()}, self.tasks, was_pruned)
+        return Told({ns: max(nodes) for ns, nodes in graphs.items()}, self.tasks, frozenset(self.writers), was_pruned)
 
     def _read_graph(self, ns: str, rows: Iterator[Values]) -> dict[int, Node]:
         nodes: dict[int, Node] = {}
         epochs: dict[str, int] = {}
         for row in rows:
             seq = row["seq"]
+            self.writers.add(row["run_id"])
             self._check_epoch(row, epochs)
             frame = self._frame(row) if self.deep else None
             nodes[seq] = Node(row["parent"], None if frame is None else frame.base, bool(row["pruned"]))

@@ -12,7 +12,6 @@ LEASE_SECONDS = 30.0
 """How long a worker counts as alive after it was last heard of, unless the store is told otherwise."""
 SHORTEST_LEASE, LONGEST_LEASE = 0.2, 3600.0
 LEASE = int(LEASE_SECONDS * 1000)
-BEAT_SECONDS = 10.0
 NO_LEASE = 0
 """The end of the lease of a worker that never renews one: it lives as long as its process."""
 FORGET_AFTER = 24 * 3600 * 1000

@@ -1,6 +1,7 @@
 """What a thread waits for, and whether what came is it. Nothing here reads a clock, a database or the network.
 
-    conditions   a time, a mail, a webhook, an event, a person, a child; `groups` puts several together
+    conditions   a time, a mail, a webhook, an event, a person, a child; `groups` puts several together;
+                 `given` is what their arguments may be
     durations    lengths of time as people write them
     patterns     regular expressions (read by `regex_syntax`, run by `automaton`); `globs`; `criteria` of payloads
     stored       conditions as plain data and back           needs        what else a wait says
@@ -16,6 +17,7 @@ The names of this package are loaded when they are asked for: `import bide` need
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bide.errors import DeliveryError
     from bide.waits.answers import answer_schema
     from bide.waits.conditions import (
         After,
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     )
     from bide.waits.durations import Duration, milliseconds
     from bide.waits.facts import (
-        DeliveryError,
         Fact,
         check_fact,
         child_fact,

@@ -6,28 +6,33 @@ Each is a small value that is made by the function of its name, checked there, a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from bide.clock import Instant
 from bide.errors import InterruptError
-from bide.waits.addresses import only_address_of
 from bide.waits.criteria import checked_match
 from bide.waits.durations import Duration, milliseconds
-from bide.waits.globs import LONGEST_GLOB
-from bide.waits.patterns import Regex, checked_regex, regex
+from bide.waits.given import (
+    LONGEST_ID,
+    GivenPattern,
+    Pattern,
+    address_pattern_of,
+    lookback_of,
+    message_id_of,
+    name_of,
+    names_of,
+    pattern_of,
+    schema_of,
+    yes_or_no,
+)
 from bide.waits.texts import LONGEST_NAME, is_line, is_name
 
-Pattern = str | Regex
-"""A glob, or a regular expression."""
-GivenPattern = str | Regex | re.Pattern[str]
+if TYPE_CHECKING:
+    from bide.clock import Instant
 
-LONGEST_ID = 1000
 LONGEST_TITLE = 1000
-MOST_OPTIONS = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 
@@ -200,14 +205,14 @@ def email(
     if mailbox is not None and not is_name(mailbox):
         raise InterruptError(f"email(mailbox={mailbox!r}) names no mailbox. Give its name, one short line of text.")
     return Email(
-        from_=_address_pattern(from_, "from_"),
-        to=_address_pattern(to, "to"),
-        subject=_pattern(subject, "subject"),
-        body=_pattern(body, "body"),
-        in_reply_to=None if in_reply_to is None else _message_id(in_reply_to),
+        from_=address_pattern_of(from_, "from_"),
+        to=address_pattern_of(to, "to"),
+        subject=pattern_of(subject, "subject"),
+        body=pattern_of(body, "body"),
+        in_reply_to=None if in_reply_to is None else message_id_of(in_reply_to),
         mailbox=mailbox,
-        lookback=_lookback(lookback),
-        exclusive=_yes_or_no(exclusive),
+        lookback=lookback_of(lookback),
+        exclusive=yes_or_no(exclusive),
     )
 
 
@@ -220,11 +225,11 @@ def webhook(
 ) -> Webhook:
     """Wait for a call of this webhook whose payload fits `schema`, a JSON Schema or a type, and holds `match`."""
     return Webhook(
-        name=_name(name, "webhook"),
-        schema=None if schema is None else _schema(schema),
+        name=name_of(name, "webhook"),
+        schema=None if schema is None else schema_of(schema),
         match=None if match is None else checked_match(match),
-        lookback=_lookback(lookback),
-        exclusive=_yes_or_no(exclusive),
+        lookback=lookback_of(lookback),
+        exclusive=yes_or_no(exclusive),
     )
 
 
@@ -233,10 +238,10 @@ def event(
 ) -> Event:
     """Wait for an event of this name whose payload holds `match`: `event("paid", match={"order": "A-17"})`."""
     return Event(
-        name=_name(name, "event"),
+        name=name_of(name, "event"),
         match=None if match is None else checked_match(match),
-        lookback=_lookback(lookback),
-        exclusive=_yes_or_no(exclusive),
+        lookback=lookback_of(lookback),
+        exclusive=yes_or_no(exclusive),
     )
 
 
@@ -252,10 +257,10 @@ def approval(
     """
     if not is_line(title, LONGEST_TITLE):
         raise InterruptError(f"approval(title=…) must be one line of at most {LONGEST_TITLE} characters.")
-    chosen, people = _names(options, "options"), _names(assignees, "assignees")
+    chosen, people = names_of(options, "options"), names_of(assignees, "assignees")
     if not chosen and form is None:
         raise InterruptError("approval(options=()) leaves nothing to answer with. Give options, or a form, or both.")
-    return Approval(title, chosen, people, None if form is None else _schema(form), form)
+    return Approval(title, chosen, people, None if form is None else schema_of(form), form)
 
 
 def child(handle: object) -> Child:
@@ -276,87 +281,3 @@ def checked(condition: object) -> Condition:
     if callable(condition):
         hint = f"Call it: {getattr(condition, '__name__', 'it')}(…)."
     raise InterruptError(f"{condition!r:.100} is no condition that could be waited for. {hint}")
-
-
-# --- what the parts may be --------------------------------------------------------------------------------------------
-
-
-def _pattern(given: GivenPattern | None, what: str) -> Pattern | None:
-    if given is None:
-        return None
-    if isinstance(given, Regex):
-        return checked_regex(given)
-    if isinstance(given, re.Pattern):
-        return regex(given)
-    if not isinstance(given, str) or not given or len(given) > LONGEST_GLOB:
-        raise InterruptError(
-            f"email({what}={given!r:.100}) is no pattern. Give a glob of 1 to {LONGEST_GLOB} characters such as "
-            f"'Re: *', or regex('…')."
-        )
-    return given
-
-
-def _address_pattern(given: GivenPattern | None, what: str) -> Pattern | None:
-    pattern = _pattern(given, what)
-    if not isinstance(pattern, str) or not any(sign in pattern for sign in '<>" '):
-        return pattern
-    # "Ann <ann@example.org>", as programs keep it: the name is not looked at in mails, so it is not asked for either.
-    address = only_address_of(pattern)
-    if address is None:
-        raise InterruptError(
-            f"email({what}={pattern!r}) holds no single address. Give a bare address or a glob of one, such as "
-            f"'ann@example.org' or '*@example.org'; display names are not looked at, since anybody may write anything "
-            f"there."
-        )
-    return address
-
-
-def _message_id(given: object) -> str:
-    if not isinstance(given, str) or not is_name(given, LONGEST_ID) or not bare_id(given):
-        raise InterruptError(f"email(in_reply_to={given!r:.100}) is no Message-ID, such as '<1234@example.org>'.")
-    return bare_id(given)
-
-
-def bare_id(given: str) -> str:
-    """Return a Message-ID without its angle brackets."""
-    return given.strip().removeprefix("<").removesuffix(">").strip()
-
-
-def _name(given: object, what: str) -> str:
-    if not isinstance(given, str) or not is_name(given):
-        raise InterruptError(
-            f"{what}({given!r:.100}) has no name that could be waited for. Give a text of 1 to {LONGEST_NAME} "
-            f"characters without control characters, such as {what}('order.paid')."
-        )
-    return given
-
-
-def _names(given: Iterable[str], what: str) -> tuple[str, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
-    for name in names:
-        if not is_name(name):
-            raise InterruptError(
-                f"approval({what}=…) holds {name!r:.100}; give short texts without control characters."
-            )
-    if len(set(names)) < len(names) or len(names) > MOST_OPTIONS:
-        raise InterruptError(
-            f"approval({what}={names!r:.200}) says something twice, or more than {MOST_OPTIONS} things."
-        )
-    return names
-
-
-def _lookback(given: object) -> int:
-    return 0 if given is None else milliseconds(given, "lookback")
-
-
-def _yes_or_no(given: object) -> bool:
-    if not isinstance(given, bool):
-        raise InterruptError(f"exclusive={given!r} must be True or False.")
-    return given
-
-
-def _schema(given: object) -> dict[str, Any]:
-    # A quarter of the time of `import bide`, which those who wait for a clock need not spend.
-    from bide.shape import json_schema
-
-    return json_schema(given)

@@ -41,7 +41,7 @@ def keys_of(fact: Fact) -> tuple[str, ...]:
         pairs = (_pair(key, value) for key, value in fact.payload.items())
         keys.update(_key("event", fact.name, pair) for pair in pairs if pair)
     elif fact.kind == "email":
-        mailbox = lower_ascii(fact.name)
+        mailbox = lower_ascii(fact.name) if isinstance(fact.name, str) else ""
         keys = {_key("email", box, part) for box in {"", mailbox} for part in ("", *_parts_of_mail(fact.payload))}
     return tuple(sorted(keys))
 

@@ -6,7 +6,7 @@ import math
 import re
 from datetime import timedelta
 
-from bide.errors import BideError, InterruptError
+from bide.errors import InterruptError
 
 Duration = timedelta | float | str
 """A length of time: a timedelta, a number of seconds, or a text as "2h30m", "90s", "2w" or "PT2H30M"."""
@@ -32,21 +32,29 @@ _ISO = re.compile(r"P(?:([0-9.]+)W)?(?:([0-9.]+)D)?(?:T(?:([0-9.]+)H)?(?:([0-9.]
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
-def milliseconds(duration: object, what: str = "duration", *, error: type[BideError] = InterruptError) -> int:
-    """Return a length of time in milliseconds, and at least one for whatever is more than nothing.
+def milliseconds(duration: object, what: str = "duration") -> int:
+    """Return a length of time in milliseconds.
 
-    `what` is what the error calls it. Raises `error` for what is no length of time, is negative, or has no end.
+    `what` is what the error calls it. Raises InterruptError for what is no length of time, is negative, or has no end.
 
     >>> milliseconds("1d12h")
     129600000
     """
-    length = _length(duration)
-    if length is None or not 0 <= length <= LONGEST:
-        raise error(
+    length = length_of(duration)
+    if length is None:
+        raise InterruptError(
             f"{what}={_shown(duration)} is no length of time. Give a timedelta, a number of seconds, or a text as "
             f"'2h30m', '90s', '1d12h', '2w', '500ms' or 'PT2H30M': not negative, and less than a thousand years. "
             f"Months and years have no fixed length; give days."
         )
+    return length
+
+
+def length_of(duration: object) -> int | None:
+    """Return a length of time in milliseconds, at least one for whatever is more than nothing; None if it is none."""
+    length = _length(duration)
+    if length is None or not 0 <= length <= LONGEST:
+        return None
     return max(1, round(length)) if length else 0
 
 

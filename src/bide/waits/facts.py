@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
-from bide.clock import Instant
-from bide.errors import BideError
+from bide.errors import DeliveryError
 from bide.shape.report import show
 from bide.waits.texts import LONGEST_NAME, is_line, is_name
 from bide.waits.wake import ChildResult
+
+if TYPE_CHECKING:
+    from bide.clock import Instant
 
 FactKind = Literal["event", "email", "webhook", "child"]
 FACT_KINDS = ("event", "email", "webhook", "child")
@@ -21,10 +23,6 @@ MOST_VALUES = 1_000_000
 MOST_KEYS = 1000
 """How many keys the payload of an event may have at its top: each may be what a wait is found by."""
 _LATEST = 2**53
-
-
-class DeliveryError(BideError, ValueError):
-    """What was delivered is no fact that could be stored; nothing was written."""
 
 
 class Fact(NamedTuple):

@@ -8,9 +8,10 @@ from typing import Any
 from bide.shape import problems
 from bide.shape.report import show
 from bide.waits.addresses import LONGEST_HEADER, addresses_of, only_address_of
-from bide.waits.conditions import Child, Condition, Email, Event, Pattern, Webhook
+from bide.waits.conditions import Child, Condition, Email, Event, Webhook
 from bide.waits.criteria import LONGEST_SEARCHED, found_in, judged
 from bide.waits.facts import Fact
+from bide.waits.given import Pattern
 from bide.waits.globs import fits_exactly, fits_text
 from bide.waits.mails import answered_ids
 from bide.waits.patterns import Regex

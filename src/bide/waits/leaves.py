@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bide.clock import Instant
 from bide.waits.facts import Fact
+
+if TYPE_CHECKING:
+    from bide.clock import Instant
 
 NO_LIMIT = -1
 """A look-back without limit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bide.waits.conditions import bare_id
+from bide.waits.given import bare_id
 
 MOST_REFERENCES = 50
 """How many of the mails that a mail refers to count: the newest ones."""

@@ -17,7 +17,7 @@ DEEPEST = 50
 
 _FLAGS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _LEADING_FLAGS = re.compile(r"\(\?([aims]+)\)")
-_GROUP = re.compile(r"\((?:\?:|\?P<[A-Za-z_][A-Za-z0-9_]*>)?")
+_GROUP = re.compile(r"\((?:\?:|\?P<([A-Za-z_][A-Za-z0-9_]*)>)?")
 _COUNT = re.compile(r"\{(?:([0-9]+)|([0-9]*),([0-9]*))\}")
 _CLASS = re.compile(r"\[\^?+\]?+(?:\\.|[^\]\\])*\]", re.DOTALL)
 _LONG_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|0[0-7]{0,2})")
@@ -73,6 +73,7 @@ class _Reader:
         self.ones: list[re.Pattern[str]] = []
         self._flags = flags
         self._known: dict[str, int] = {}
+        self._names: set[str] = set()
 
     def alternatives(self, depth: int) -> _Block:
         """Read what stands between two brackets."""
@@ -113,10 +114,17 @@ class _Reader:
                 f"{self.pattern[start : start + 4]!r} at position {start} is not supported: only (…), (?:…), "
                 f"(?P<name>…) and, at the very start, the flags (?aims)"
             )
+        self._name(opening[1])
         block = self.alternatives(depth + 1)
         if not self._take(")"):
             raise RegexError(f"the bracket at position {start} is never closed")
         return block
+
+    def _name(self, name: str | None) -> None:
+        if name in self._names:
+            raise RegexError(f"it names two groups {name!r}")
+        if name is not None:
+            self._names.add(name)
 
     # --- one character ---
 

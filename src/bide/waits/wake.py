@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from bide.clock import Instant
 from bide.codec import checkpointable
 from bide.errors import InterruptError
+
+if TYPE_CHECKING:
+    from bide.clock import Instant
 
 ChildStatus = Literal["done", "failed", "cancelled", "dead"]
 _CHILD_STATUSES = ("done", "failed", "cancelled", "dead")

@@ -3,19 +3,20 @@
 -- ── Page after page, in the order of the primary key: each begins after the last row of the one before ─────────────
 
 -- name: page_threads
-SELECT thread_id, uid, owner, graph, events, created_at, pruned
+SELECT thread_id, uid, owner, graph, events, created_at, pruned, parent, on_close
 FROM threads
 WHERE thread_id > :thread_id
 ORDER BY thread_id
 LIMIT :most
 
 -- name: inspect_thread
-SELECT thread_id, uid, owner, graph, events, created_at, pruned
+SELECT thread_id, uid, owner, graph, events, created_at, pruned, parent, on_close
 FROM threads
 WHERE thread_id = :thread_id
 
 -- name: page_runs
-SELECT thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at
+SELECT thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at, lane, owner, rank, due_at, crashes,
+    limit_key, limit_most, input, options
 FROM runs
 WHERE thread_id = :thread_id
 AND run_id > :run_id
@@ -48,11 +49,21 @@ LIMIT :most
 
 -- name: page_waits
 SELECT thread_id, wait_id, run_id, task_id, node, key, kind, status, consumed, digest, answered_at, answered_via,
-    deadline, created_at, question, answer
+    answered_by, answer_key, settled_in, deadline, remind_at, created_at, question, answer, needs
 FROM waits
 WHERE thread_id = :thread_id
 AND wait_id > :wait_id
 ORDER BY wait_id
+LIMIT :most
+
+-- name: page_conditions
+SELECT w.thread_id, c.wait_id, c.number, c.kind, c.correlation, c.due_at, c.is_open, c.exclusive, c.created_at,
+    c.delivery_id, c.wake
+FROM waits w
+JOIN conditions c ON c.wait_id = w.wait_id
+WHERE w.thread_id = :thread_id
+AND (c.wait_id, c.number) > (:wait_id, :number)
+ORDER BY c.wait_id, c.number
 LIMIT :most
 
 -- name: page_events
@@ -76,6 +87,20 @@ SELECT owner, hash, size, used_at, body
 FROM blobs
 WHERE (owner, hash) > (:owner, :hash)
 ORDER BY owner, hash
+LIMIT :most
+
+-- name: page_deliveries
+SELECT delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, received_at, body
+FROM deliveries
+WHERE delivery_id > :delivery_id
+ORDER BY delivery_id
+LIMIT :most
+
+-- name: page_schedules
+SELECT schedule_id, owner, graph, cron, timezone, is_paused, next_at, last_at, created_at, body
+FROM schedules
+WHERE schedule_id > :schedule_id
+ORDER BY schedule_id
 LIMIT :most
 
 -- name: page_items
@@ -190,18 +215,58 @@ WHERE NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.owner = blobs.owner AND u.ha
 ORDER BY owner, hash
 LIMIT :most
 
--- name: wrong_deliveries
--- Those whose wait is not there, still open, or was answered by another one as well.
-SELECT d.source, d.external_id, d.wait_id, w.status, w.thread_id,
-    (SELECT count(*) FROM deliveries o WHERE o.wait_id = d.wait_id)
-FROM deliveries d
-LEFT JOIN waits w ON w.wait_id = d.wait_id
-WHERE d.wait_id IS NOT NULL
-AND (
-    w.status IS NULL
-    OR w.status = 'open'
-    OR (SELECT count(*) FROM deliveries o WHERE o.wait_id = d.wait_id) > 1
-)
+-- name: lost_conditions
+-- Leaves of waits that are not there.
+SELECT DISTINCT wait_id
+FROM conditions
+WHERE NOT EXISTS (SELECT 1 FROM waits w WHERE w.wait_id = conditions.wait_id)
+ORDER BY wait_id
+LIMIT :most
+
+-- name: lost_delivery_keys
+SELECT DISTINCT delivery_id
+FROM delivery_keys
+WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.delivery_id = delivery_keys.delivery_id)
+ORDER BY delivery_id
+LIMIT :most
+
+-- name: unkept_deliveries
+-- Facts that an exclusive leaf has, though they were not taken for it.
+SELECT d.source, d.external_id, c.wait_id, d.taken_by, w.thread_id
+FROM conditions c
+JOIN deliveries d ON d.delivery_id = c.delivery_id
+JOIN waits w ON w.wait_id = c.wait_id
+WHERE c.exclusive = 1
+AND (d.taken_by IS NULL OR d.taken_by <> c.wait_id)
+ORDER BY d.source, d.external_id
+LIMIT :most
+
+-- name: passed_over
+-- Facts that came under a key after a leaf was there, and that its wait has not got. Left out are those that are still
+-- being matched, those that another one has for itself alone, and those that have woken a question which was asked
+-- again since, or is gone.
+SELECT d.delivery_id, d.owner, d.source, d.external_id, d.kind, d.name, d.digest, d.is_pending, d.wakes, d.taken_by,
+    d.received_at, d.body
+FROM delivery_keys k
+JOIN deliveries d ON d.delivery_id = k.delivery_id
+WHERE k.correlation = :correlation
+AND k.received_at > :since
+AND k.received_at < :until
+AND d.is_pending = 0
+AND (:exclusive = 0 OR d.taken_by IS NULL)
+AND d.wakes = (SELECT count(*) FROM conditions c WHERE c.delivery_id = d.delivery_id)
+AND NOT EXISTS (SELECT 1 FROM conditions c WHERE c.delivery_id = d.delivery_id AND c.wait_id = :wait_id)
+ORDER BY k.received_at, k.delivery_id
+LIMIT :most
+
+-- name: uncounted_deliveries
+-- Facts that more leaves have than they are said to have woken. Fewer are no fault: threads are deleted, and a question
+-- that is asked again has new leaves.
+SELECT d.source, d.external_id, d.wakes, count(*)
+FROM conditions c
+JOIN deliveries d ON d.delivery_id = c.delivery_id
+GROUP BY d.delivery_id, d.source, d.external_id, d.wakes
+HAVING count(*) > d.wakes
 ORDER BY d.source, d.external_id
 LIMIT :most
 
@@ -281,6 +346,45 @@ SET answer = :new
 WHERE wait_id = :wait_id
 AND answer = :old
 
+-- name: reseal_waits_needs
+UPDATE waits
+SET needs = :new
+WHERE wait_id = :wait_id
+AND needs = :old
+
+-- name: reseal_conditions_wake
+UPDATE conditions
+SET wake = :new
+WHERE wait_id = :wait_id
+AND number = :number
+AND wake = :old
+
+-- name: reseal_runs_input
+UPDATE runs
+SET input = :new
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND input = :old
+
+-- name: reseal_runs_options
+UPDATE runs
+SET options = :new
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND options = :old
+
+-- name: reseal_deliveries_body
+UPDATE deliveries
+SET body = :new
+WHERE delivery_id = :delivery_id
+AND body = :old
+
+-- name: reseal_schedules_body
+UPDATE schedules
+SET body = :new
+WHERE schedule_id = :schedule_id
+AND body = :old
+
 -- name: reseal_events_body
 UPDATE events
 SET body = :new
@@ -340,13 +444,15 @@ AND body = :old
 -- ── Bringing a thread in ───────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: import_thread
-INSERT INTO threads (thread_id, uid, owner, graph, events, created_at, pruned)
-VALUES (:thread_id, :uid, :owner, :graph, :events, :created_at, :pruned)
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at, pruned, parent, on_close)
+VALUES (:thread_id, :uid, :owner, :graph, :events, :created_at, :pruned, :parent, :on_close)
 ON CONFLICT DO NOTHING
 
 -- name: import_runs
-INSERT INTO runs (thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at)
-VALUES (:thread_id, :run_id, :status, :epoch, :worker_id, :error, :created_at, :updated_at)
+INSERT INTO runs (thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at, lane, owner, rank, due_at,
+    crashes, limit_key, limit_most, input, options)
+VALUES (:thread_id, :run_id, :status, :epoch, :worker_id, :error, :created_at, :updated_at, :lane, :owner, :rank,
+    :due_at, :crashes, :limit_key, :limit_most, :input, :options)
 
 -- name: import_checkpoints
 INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body)
@@ -362,9 +468,19 @@ VALUES (:thread_id, :task_id, :key, :kind, :phase, :name, :digest, :run_id, :epo
 
 -- name: import_waits
 INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, answer,
-    answered_at, answered_via, deadline, created_at)
+    answered_at, answered_via, answered_by, answer_key, settled_in, deadline, remind_at, created_at, needs)
 VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, :status, :consumed, :digest, :question, :answer,
-    :answered_at, :answered_via, :deadline, :created_at)
+    :answered_at, :answered_via, :answered_by, :answer_key, :settled_in, :deadline, :remind_at, :created_at, :needs)
+
+-- name: import_conditions
+INSERT INTO conditions (wait_id, number, kind, correlation, due_at, is_open, exclusive, created_at, delivery_id, wake)
+VALUES (:wait_id, :number, :kind, :correlation, :due_at, :is_open, :exclusive, :created_at, :delivery_id, :wake)
+
+-- name: import_deliveries
+INSERT INTO deliveries (delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by,
+    received_at, body)
+VALUES (:delivery_id, :owner, :source, :external_id, :kind, :name, :digest, :is_pending, :wakes, :taken_by,
+    :received_at, :body)
 
 -- name: import_events
 INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)

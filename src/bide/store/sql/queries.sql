@@ -148,7 +148,7 @@ SET status = CASE
         ) THEN 'ready'
         ELSE :status
     END,
-    worker_id = NULL, error = :error, due_at = :now, updated_at = :now
+    worker_id = NULL, error = :error, due_at = :now, crashes = 0, updated_at = :now
 WHERE thread_id = :thread_id
 AND run_id = :run_id
 AND epoch = :epoch

@@ -48,6 +48,11 @@ INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at, lane
 VALUES (:thread_id, :run_id, :status, 0, :now, :now, :lane, :owner, :rank, :due_at, 0,
         :limit_key, :limit_most, :input, :options)
 
+-- name: show_thread
+SELECT t.thread_id, t.graph, t.created_at, NULL, NULL
+FROM threads t
+WHERE t.thread_id = :thread_id
+
 -- name: read_run
 SELECT r.run_id, r.status, r.epoch, r.error, r.created_at, r.updated_at, r.lane, r.owner, r.rank, r.due_at, r.crashes,
        r.worker_id, t.uid, t.graph, t.parent
@@ -241,10 +246,30 @@ AND worker_id = :worker_id
 ORDER BY thread_id
 LIMIT :most
 
+-- name: made_progress
+-- Whether a worker has brought a run forward since it claimed it.
+SELECT 1
+WHERE EXISTS (
+    SELECT 1
+    FROM checkpoints
+    WHERE thread_id = :thread_id
+    AND ns = ''
+    AND run_id = :run_id
+    AND epoch = :epoch
+)
+OR EXISTS (
+    SELECT 1
+    FROM journal
+    WHERE thread_id = :thread_id
+    AND run_id = :run_id
+    AND epoch = :epoch
+    AND phase = 'done'
+)
+
 -- name: reap_run
 -- The epoch goes up, so that whoever held it writes nothing any more.
 UPDATE runs
-SET status = :status, epoch = epoch + 1, crashes = crashes + 1, worker_id = NULL, due_at = :due_at, error = :error,
+SET status = :status, epoch = epoch + 1, crashes = :crashes, worker_id = NULL, due_at = :due_at, error = :error,
     updated_at = :now
 WHERE thread_id = :thread_id
 AND run_id = :run_id
@@ -310,11 +335,12 @@ AND consumed = 0
 AND (deadline IS NULL OR deadline > :before)
 
 -- name: make_ready
--- Part of whatever settles a wait: a run that waited has something to go on with.
+-- Part of whatever settles a wait: a run that waited has something to go on with. The epoch goes up, also of one that was
+-- ready before: whoever has read the thread meanwhile to take it does not know of the answer, and must read it again.
 UPDATE runs
-SET status = 'ready', due_at = :now, updated_at = :now
+SET due_at = CASE WHEN status = 'waiting' THEN :now ELSE due_at END, status = 'ready', epoch = epoch + 1, updated_at = :now
 WHERE thread_id = :thread_id
-AND status = 'waiting'
+AND status IN ('waiting', 'ready')
 
 -- name: log_event
 -- A line of the log from outside the run: after the newest checkpoint that there is.
@@ -354,6 +380,13 @@ ORDER BY number
 -- name: satisfy_condition
 UPDATE conditions
 SET is_open = 0, delivery_id = :delivery_id, wake = :wake
+WHERE wait_id = :wait_id
+AND number = :number
+AND is_open = 1
+
+-- name: close_condition
+UPDATE conditions
+SET is_open = 0
 WHERE wait_id = :wait_id
 AND number = :number
 AND is_open = 1
@@ -413,7 +446,12 @@ FROM (
     UNION ALL
     SELECT min(remind_at) FROM waits WHERE status = 'open' AND remind_at IS NOT NULL
     UNION ALL
-    SELECT min(due_at) FROM runs WHERE status = 'queued' AND due_at IS NOT NULL
+    SELECT min(q.due_at) FROM runs q WHERE q.status = 'queued' AND q.due_at IS NOT NULL AND NOT EXISTS (
+        SELECT 1
+        FROM runs l
+        WHERE l.thread_id = q.thread_id
+        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+    )
     UNION ALL
     SELECT min(next_at) FROM schedules WHERE is_paused = 0
 ) due
@@ -475,6 +513,22 @@ AND NOT EXISTS (
     AND (w.consumed = 1 OR w.task_id = :task_id)
 )
 ORDER BY k.received_at, k.delivery_id
+LIMIT :most
+
+-- name: list_woken
+SELECT c.wait_id, c.number, w.thread_id
+FROM conditions c
+JOIN waits w ON w.wait_id = c.wait_id
+WHERE c.delivery_id = :delivery_id
+ORDER BY c.wait_id, c.number
+
+-- name: facts_under
+SELECT d.delivery_id, d.owner, d.source, d.external_id, d.kind, d.name, d.digest, d.is_pending, d.wakes, d.taken_by,
+       d.received_at, d.body
+FROM delivery_keys k
+JOIN deliveries d ON d.delivery_id = k.delivery_id
+WHERE k.correlation = :correlation
+ORDER BY k.received_at DESC, k.delivery_id DESC
 LIMIT :most
 
 -- name: count_wake

@@ -44,6 +44,7 @@ CREATE TABLE threads (
     parent      TEXT,
     on_close    TEXT   CHECK (on_close IN ('cancel', 'end', 'abandon', 'due'))
 );
+CREATE INDEX threads_by_age ON threads (created_at, thread_id);
 CREATE INDEX threads_of_parent ON threads (parent) WHERE parent IS NOT NULL;
 CREATE INDEX threads_to_close ON threads (thread_id) WHERE on_close = 'due';
 
@@ -100,6 +101,7 @@ CREATE UNIQUE INDEX one_live_run ON runs (thread_id) WHERE status IN ('ready', '
 CREATE INDEX runs_ready ON runs (lane, owner, rank, due_at) WHERE status = 'ready' AND limit_key IS NULL;
 CREATE INDEX runs_limited ON runs (lane, limit_key, rank, due_at) WHERE status = 'ready' AND limit_key IS NOT NULL;
 CREATE INDEX runs_of_limit ON runs (limit_key) WHERE status = 'running' AND limit_key IS NOT NULL;
+CREATE INDEX runs_stuck ON runs (status, thread_id) WHERE status IN ('blocked', 'dead', 'failed');
 CREATE INDEX runs_queued ON runs (thread_id, run_id) WHERE status = 'queued';
 CREATE INDEX runs_due ON runs (due_at) WHERE status = 'queued' AND due_at IS NOT NULL;
 
@@ -278,7 +280,8 @@ WITH RECURSIVE numbers (number) AS (
 )
 SELECT number FROM numbers;
 
--- A rule after which runs are started, in the words of cron, and when it is due next.
+-- A rule after which runs are started, in the words of cron, and when it is due next; `error` says why it has started
+-- nothing last time, if it has not.
 CREATE TABLE schedules (
     schedule_id  TEXT   PRIMARY KEY,
     owner        TEXT   NOT NULL,
@@ -289,6 +292,7 @@ CREATE TABLE schedules (
     next_at      BIGINT NOT NULL,
     last_at      BIGINT,
     created_at   BIGINT NOT NULL,
+    error        TEXT,
     body         BYTEA  NOT NULL
 );
 CREATE INDEX schedules_due ON schedules (next_at) WHERE is_paused = 0;

@@ -147,6 +147,17 @@ AND channel = :channel
 AND seq >= :first
 AND seq <= :last
 
+-- name: drop_conditions
+DELETE FROM conditions
+WHERE wait_id IN (
+    SELECT w.wait_id
+    FROM waits w
+    WHERE w.wait_id = :wait_id
+    AND w.thread_id = :thread_id
+    AND w.consumed = 1
+    AND w.status <> 'open'
+)
+
 -- name: drop_wait
 DELETE FROM waits
 WHERE wait_id = :wait_id
@@ -167,6 +178,16 @@ AND number < :number
 
 -- ── Blobs that a thread no longer uses ─────────────────────────────────────────────────────────────────────────────
 -- Bodies that lie elsewhere are short, and begin with their kind.
+
+-- name: references_runs
+SELECT thread_id, run_id, status, epoch, worker_id, error, created_at, updated_at, lane, owner, rank, due_at, crashes,
+    limit_key, limit_most, input, options
+FROM runs
+WHERE thread_id = :thread_id
+AND (
+    (length(input) <= :longest AND substr(input, 1, 1) = :kind)
+    OR (length(options) <= :longest AND substr(options, 1, 1) = :kind)
+)
 
 -- name: references_checkpoints
 SELECT thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body
@@ -191,7 +212,7 @@ AND substr(body, 1, 1) = :kind
 
 -- name: references_waits
 SELECT thread_id, wait_id, run_id, task_id, node, key, kind, status, consumed, digest, answered_at, answered_via,
-    deadline, created_at, question, answer
+    answered_by, answer_key, settled_in, deadline, remind_at, created_at, question, answer, needs
 FROM waits
 WHERE thread_id = :thread_id
 AND (

@@ -15,5 +15,6 @@ SELECT pg_backend_pid()
 LISTEN :channel
 
 -- name: ring
--- By itself, never in a transaction of the store: commits that notify wait for each other, in the whole server.
+-- By itself, never in a transaction of the store: commits that notify wait for each other, in the whole server. Alone it
+-- writes nothing, so it does not even wait for the disk.
 SELECT pg_notify(:channel, '')

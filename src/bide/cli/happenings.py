@@ -1,0 +1,182 @@
+"""What happened in a thread, line by line: its log, its steps, its questions and answers, in one order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from bide.cli import words
+from bide.runtime.views import moment
+from bide.types import START
+
+if TYPE_CHECKING:
+    from bide.runtime import Bide
+    from bide.runtime.views import Wait
+
+
+@dataclass(frozen=True)
+class Happening:
+    """One line of a timeline."""
+
+    at: datetime
+    kind: str
+    """Of the log: run.started, wait.answered …; or `step`: nodes have finished."""
+    what: str
+    """In a word."""
+    detail: str = ""
+    run_id: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+_WORDS = {
+    "run.ready": "accepted",
+    "run.queued": "queued",
+    "run.started": "started",
+    "run.resumed": "goes on",
+    "run.waiting": "waits",
+    "run.done": "done",
+    "run.failed": "failed",
+    "run.blocked": "blocked",
+    "run.cancelled": "cancelled",
+    "run.reaped": "worker lost",
+    "run.dead": "dead",
+    "run.released": "released",
+    "run.drained": "given back",
+    "wait.satisfied": "came in",
+    "wait.answered": "answered",
+    "wait.expired": "ran out",
+    "wait.cancelled": "withdrawn",
+    "wait.extended": "extended",
+    "wait.reassigned": "reassigned",
+    "wait.reminded": "reminded",
+    "wait.escalated": "escalated",
+}
+
+
+def word_of(kind: str) -> str:
+    """Return a kind of event in a word."""
+    return _WORDS.get(kind, kind.rpartition(".")[2].replace("_", " "))
+
+
+def style_of(kind: str) -> str:
+    """Return its colour."""
+    end = kind.rpartition(".")[2]
+    if end in ("failed", "dead", "blocked", "expired"):
+        return "red"
+    if end in ("waiting", "reminded", "escalated", "reaped"):
+        return "yellow"
+    if end in ("done", "answered", "satisfied"):
+        return "green"
+    return "dim" if end in ("cancelled", "queued", "ready") else ""
+
+
+def mark_of(kind: str) -> str:
+    """Return its sign."""
+    end = kind.rpartition(".")[2]
+    known = {"done": "✓", "waiting": "?", "answered": "↵", "satisfied": "↵", "started": "▸", "step": "·", "ready": "+"}
+    return known.get(end, "✗" if style_of(kind) == "red" else "·")
+
+
+def detail_of(kind: str, data: Mapping[str, Any], asked: Mapping[str, Wait]) -> str:
+    """Say what there is to say beside the word."""
+    if kind.startswith("wait."):
+        return _of_wait(kind, data, asked)
+    if kind == "run.waiting":
+        asks = [ask.get("id") for ask in data.get("asks") or () if isinstance(ask, Mapping)]
+        told = "; ".join(_question(ask["node"], asked.get(ask["id"])) for ask in data.get("asks") or () if asks)
+        return told + _after(data.get("error"), " · error: ")
+    if kind == "run.started":
+        return _listed("begins with ", data.get("next"))
+    parts = [
+        str(data["graph"]) if data.get("graph") else "",
+        str(data["error"]) if data.get("error") else "",
+        str(data["reason"]) if data.get("reason") else "",
+        f"was {data['was']}" if data.get("was") else "",
+        f"{data['crashes']} lost so far" if data.get("crashes") else "",
+        f"by {data['by']}" if data.get("by") else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _of_wait(kind: str, data: Mapping[str, Any], asked: Mapping[str, Wait]) -> str:
+    wait = asked.get(str(data.get("wait")))
+    node = "" if wait is None else f"{wait.node}: "
+    parts = []
+    if kind == "wait.answered" and wait is not None and wait.answer is not None:
+        parts.append(words.value(_answer(wait.answer), 80))
+    parts += [f"by {data['by']}"] if data.get("by") else []
+    parts += [f"through {data['via']}"] if data.get("via") else []
+    parts += [str(data["reason"])] if data.get("reason") else []
+    parts += [f"until {words.stamp(moment(data['deadline']))}"] if data.get("deadline") else []
+    parts += [", ".join(data["assignees"])] if data.get("assignees") else []
+    return node + ", ".join(parts)
+
+
+def _answer(answer: Any) -> Any:
+    """Return what an answer comes to: of what woke a wait, its value."""
+    from bide.waits.wake import Wake
+
+    return answer.value if isinstance(answer, Wake) else answer
+
+
+def _question(node: str, wait: Wait | None) -> str:
+    return f"{node} for {wait.waiting_for}" if wait is not None else str(node)
+
+
+def _listed(before: str, names: Any) -> str:
+    return before + ", ".join(map(str, names)) if names else ""
+
+
+def _after(text: Any, before: str) -> str:
+    return f"{before}{text}" if text else ""
+
+
+# ── All of a thread ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def timeline(app: Bide, thread_id: str, *, most: int) -> list[Happening]:
+    """Put together what is known of a thread, oldest first; the newest so many lines of it."""
+    asked = questions(app, thread_id)
+    found = [*_log(app, thread_id, asked), *_steps(app, thread_id, most)]
+    # A step comes before what its commit tells: that the run waits, or is done.
+    return sorted(found, key=lambda one: (one.at, one.kind != "step"))[-most:]
+
+
+def questions(app: Bide, thread_id: str) -> dict[str, Wait]:
+    """Return whatever a thread has asked, by its id."""
+    from bide.runtime.reading import wait_of
+
+    return {row.wait_id: wait_of(app.graphs, row) for row in app.store.waits_of(thread_id)}
+
+
+def _log(app: Bide, thread_id: str, asked: Mapping[str, Wait]) -> Iterator[Happening]:
+    from bide.runtime.reading import codec_of, decoded
+
+    row = app.store.thread(thread_id)
+    codec = codec_of(app.graphs, "" if row is None else row.graph)
+    after = 0
+    while page := app.store.events(thread_id, after=after):
+        for event in page:
+            body = decoded(codec, event.body, "event")
+            data = body if isinstance(body, dict) else {}
+            at = moment(event.at)
+            assert at is not None
+            told = words.line(detail_of(event.kind, data, asked))
+            yield Happening(at, event.kind, word_of(event.kind), told, event.run_id, data)
+        after = page[-1].number
+
+
+def _steps(app: Bide, thread_id: str, most: int) -> Iterator[Happening]:
+    """Tell which nodes have finished, checkpoint by checkpoint."""
+    for found in app.store.history(thread_id, "", before=2**62, most=most):
+        # Which tasks made a checkpoint can be read without the types of the graph.
+        _, _, origins, *_ = found.frame.rest
+        nodes = [str(node) for _, node, *_ in origins if node != START]
+        at, row = moment(found.row.created_at), found.row
+        assert at is not None
+        if nodes or row.source not in ("input", "loop"):
+            what = f"step {row.step}" if row.source == "loop" else row.source
+            data = {"step": row.step, "nodes": nodes, "source": row.source, "checkpoint": row.seq}
+            yield Happening(at, "step", what, words.line(", ".join(nodes)), row.run_id, data)

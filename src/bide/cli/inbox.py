@@ -1,0 +1,125 @@
+"""The inbox: who waits for what, and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bide.cli.desk import Desk
+from bide.cli.exits import Exit
+from bide.cli.options import By, Most, command
+
+if TYPE_CHECKING:
+    from bide.runtime.views import Wait, Woken
+
+Waiting = Annotated[
+    str, typer.Argument(metavar="WAIT", help="A wait: its id, how that begins, or its thread.", show_default=False)
+]
+Leaf = Annotated[
+    str | None, typer.Option("--leaf", metavar="NAME", help="Where several decisions are needed: which one this is.")
+]
+Key = Annotated[str | None, typer.Option("--key", help="The same answer may be sent again under the same key.")]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which waits to list."""
+
+    thread: Annotated[str | None, typer.Option("--thread", help="Only those of this thread.")] = None
+    assignee: Annotated[str | None, typer.Option("--assignee", help="Only those for this person.")] = None
+    kind: Annotated[str | None, typer.Option("--kind", help="Only these: approval, question, time, event …")] = None
+    graph: Annotated[str | None, typer.Option("--graph", help="Only those of this graph.")] = None
+    tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None
+
+
+@command
+def waits(desk: Desk, wanted: Wanted, most: Most = 50) -> None:
+    """The inbox: who waits, for what, since when and until when; longest first."""
+    from bide.cli.finding import find_thread
+    from bide.cli.inbox_words import columns, row
+
+    thread_id = None if wanted.thread is None else find_thread(desk, wanted.thread)
+    found = desk.app.waits(
+        thread_id=thread_id,
+        assignee=wanted.assignee,
+        kind=wanted.kind,
+        graph=wanted.graph,
+        tag=wanted.tag,
+        most=most,
+    )
+    from bide.cli.tables import listing
+
+    now = desk.now
+    shown = listing(desk.out, columns(), [row(wait, now) for wait in found]) if found else "Nobody waits."
+    desk.tell({"waits": found}, shown)
+    if len(found) >= most:
+        desk.note(f"There may be more: bide waits --most {most * 2}")
+
+
+@command
+def answer(
+    desk: Desk,
+    wait: Waiting,
+    value: Annotated[
+        str | None,
+        typer.Argument(metavar="VALUE", help="JSON or text, @file, or - for stdin. Left out: show what is asked."),
+    ] = None,
+    by: By = None,
+    key: Key = None,
+    leaf: Leaf = None,
+    text: Annotated[bool, typer.Option("--text", help="Take the value as a text, also where it looks like JSON.")] = False,
+) -> None:
+    """Answer a question, or decide; its thread goes on, once. The first answer stands."""
+    from bide.cli.arguments import read_loosely, read_text, who
+    from bide.cli.finding import find_wait
+    from bide.cli.inbox_words import fitting, question
+
+    found = find_wait(desk, wait)
+    if value is None and found.kind != "pause":
+        desk.tell({"wait": found}, question(found, desk.now))
+        raise typer.Exit(int(Exit.USAGE))
+    given: Any = None
+    if value is not None:
+        given = read_text(value) if text else fitting(found, leaf, read_loosely(value))
+    woken = desk.app.wake(found.id, given, by=who(by), via="cli", key=key, leaf=leaf)
+    _tell(desk, found, woken, given)
+
+
+@command
+def wake(
+    desk: Desk,
+    wait: Waiting,
+    value: Annotated[
+        str | None, typer.Argument(metavar="JSON", help="The answer as JSON, @file, or - for stdin. Left out: null.")
+    ] = None,
+    by: By = None,
+    via: Annotated[str, typer.Option("--via", help="Through what the answer came.")] = "cli",
+    key: Key = None,
+    leaf: Leaf = None,
+) -> None:
+    """Answer for programs: the value is JSON and nothing else, and a key makes it safe to send again."""
+    from bide.cli.arguments import read_json, who
+    from bide.cli.finding import find_wait
+
+    found = find_wait(desk, wait)
+    given = read_json(value, "answer")
+    woken = desk.app.wake(found.id, given, by=who(by), via=via, key=key, leaf=leaf)
+    _tell(desk, found, woken, given)
+
+
+def _tell(desk: Desk, wait: Wait, woken: Woken, given: Any) -> None:
+    from rich.text import Text
+
+    from bide.cli import words
+    from bide.cli.marks import OK
+    from bide.cli.words import line
+
+    if woken.is_new:
+        told = "went on" if wait.kind == "pause" else f"answered with {words.value(given, 60)}"
+    else:
+        told = f"was {woken.status.replace('_', ' ')} before, under the same key; nothing was changed"
+    shown = Text.assemble((f"{OK} ", "green"), f"Thread {line(wait.thread_id)}: {wait.node} {told}.")
+    desk.tell({"woken": woken}, shown)
+    desk.note(f"A worker goes on with it. See: bide show {line(wait.thread_id)}")

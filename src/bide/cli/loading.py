@@ -1,0 +1,204 @@
+"""Where graphs come from: `--app shop.py:app` or `--app module:name`.
+
+What goes wrong in somebody's own file is told as theirs, with their line, and without a page of ours around it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from bide.cli.exits import CliError, Exit, code_of
+from bide.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from bide.graph.compiled import CompiledGraph
+    from bide.runtime import Bide
+    from bide.store import Store
+
+EXAMPLES = "Write --app shop.py:app for a file, or --app shop.agents:app for a module."
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What `--app` brought: an application, or graphs."""
+
+    app: Bide | None = None
+    graphs: dict[str, CompiledGraph] = field(default_factory=dict)
+    is_given: bool = False
+
+    @property
+    def store(self) -> Store | None:
+        """The store that the graphs were compiled with, if they were."""
+        return next((graph.store for graph in self.graphs.values() if graph.store is not None), None)
+
+    def compiled(self) -> list[CompiledGraph]:
+        """Return the graphs, without an application around them."""
+        return list(self.graphs.values())
+
+
+def load(place: str) -> Loaded:
+    """Import what a place names, and find the application or the graphs in it."""
+    source, _, name = place.rpartition(":") if ":" in place else (place, "", "")
+    if not source:
+        raise CliError(f"--app {place!r} says neither a file nor a module. {EXAMPLES}", Exit.USAGE)
+    module = _import(source)
+    found = _named(module, source, name) if name else _only_one(module, source)
+    from bide.runtime import Bide
+
+    if isinstance(found, Bide):
+        return Loaded(app=found, is_given=True)
+    graphs = {graph.name: graph for graph in _graphs(found, name, place)}
+    if not graphs:
+        raise CliError(f"{place} holds no graphs. {EXAMPLES}", Exit.USAGE)
+    return Loaded(graphs=graphs, is_given=True)
+
+
+# ── Importing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _import(source: str) -> ModuleType:
+    """Import a file or a module. Whatever it prints goes to stderr: stdout belongs to the command."""
+    is_file = source.endswith(".py") or os.sep in source
+    if is_file and not Path(source).is_file():
+        raise CliError(f"There is no file {source!r} in {os.getcwd()!r}. {EXAMPLES}", Exit.USAGE)
+    folder = str(Path(source).resolve().parent) if is_file else os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        with redirect_stdout(sys.stderr):
+            return _from_file(Path(source).resolve()) if is_file else importlib.import_module(source)
+    except ModuleNotFoundError as problem:
+        if problem.name is not None and (source == problem.name or source.startswith(f"{problem.name}.")):
+            raise CliError(f"There is no module {source!r}, seen from {folder!r}. {EXAMPLES}", Exit.USAGE) from None
+        raise _theirs(source, problem) from problem
+    except (Exception, SystemExit) as problem:
+        raise _theirs(source, problem) from problem
+
+
+def _from_file(path: Path) -> ModuleType:
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) == str(path):
+        return known
+    # Under its own name, as `import shop` would: unless something else has that name already.
+    name = path.stem if known is None else f"bide_app_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _theirs(source: str, problem: BaseException) -> CliError:
+    """Tell an error of somebody's own code: where it is, the line itself, and what it says."""
+    where, text = _line_of(problem)
+    kind, message = type(problem).__name__, str(problem)
+    if isinstance(problem, SyntaxError):
+        message = problem.msg
+    if isinstance(problem, SystemExit):
+        kind, message = "sys.exit()", "it ended the program while it was being loaded"
+    shown = f"\n    {text}" if text else ""
+    advice = "It is not installed here, or is misspelt." if isinstance(problem, ModuleNotFoundError) else ""
+    code = code_of(problem) if isinstance(problem, Exception) else Exit.FAILED
+    return CliError(f"{source} could not be loaded. {where}:{shown}\n{kind}: {message} {advice}".rstrip(), code)
+
+
+def _line_of(problem: BaseException) -> tuple[str, str]:
+    """Find the innermost line that is neither ours nor Python's own."""
+    if isinstance(problem, SyntaxError) and problem.filename:
+        return f"{_near(problem.filename)}, line {problem.lineno}", (problem.text or "").strip()
+    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if not _is_machinery(frame.filename)]
+    if not frames:
+        return "While it was imported", ""
+    return f"{_near(frames[-1].filename)}, line {frames[-1].lineno}", (frames[-1].line or "").strip()
+
+
+_OURS = str(Path(__file__).resolve().parents[1])
+_PYTHONS = os.path.dirname(os.__file__)
+
+
+def _is_machinery(filename: str) -> bool:
+    return filename.startswith(("<frozen", _OURS + os.sep)) or (
+        filename.startswith(_PYTHONS + os.sep) and "site-packages" not in filename
+    )
+
+
+def _near(filename: str) -> str:
+    """Name a file as somebody in this folder would."""
+    near = os.path.relpath(filename)
+    return filename if near.startswith("..") else near
+
+
+# ── Finding ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _named(module: ModuleType, source: str, name: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            usable = [one for one, value in vars(module).items() if _is_usable(value)]
+            listed = f" Usable there: {', '.join(usable)}." if usable else ""
+            raise CliError(f"{source} has no {name!r}.{did_you_mean(name, usable)}{listed}", Exit.USAGE)
+        found = getattr(found, part)
+    return found
+
+
+def _only_one(module: ModuleType, source: str) -> Any:
+    """Find what is meant where only a file was named: its application, or else its only graph."""
+    from bide.runtime import Bide
+
+    usable = {name: value for name, value in vars(module).items() if _is_usable(value)}
+    apps = {name: value for name, value in usable.items() if isinstance(value, Bide)}
+    chosen = list({id(value): value for value in (apps or usable).values()}.values())
+    if len(chosen) == 1:
+        return chosen[0]
+    if not usable:
+        raise CliError(f"{source} holds neither a Bide application nor a graph. {EXAMPLES}", Exit.USAGE)
+    names = ", ".join(f"{source}:{name}" for name in apps or usable)
+    raise CliError(f"{source} holds several. Say which: {names}.", Exit.USAGE)
+
+
+def _is_usable(value: Any) -> bool:
+    from bide.graph.compiled import CompiledGraph
+    from bide.graph.state import StateGraph
+    from bide.runtime import Bide
+
+    return isinstance(value, Bide | CompiledGraph | StateGraph)
+
+
+def _graphs(found: Any, name: str, place: str) -> Iterable[CompiledGraph]:
+    """Return the graphs in what was named; builders are compiled under the name that they have there."""
+    if isinstance(found, Mapping):
+        return [_graph(value, str(key), place) for key, value in found.items()]
+    if isinstance(found, list | tuple | set | frozenset):
+        return [_graph(value, "", place) for value in found]
+    return [_graph(found, name, place)]
+
+
+def _graph(found: Any, name: str, place: str) -> CompiledGraph:
+    from bide.graph.compiled import CompiledGraph
+    from bide.graph.state import StateGraph
+
+    if isinstance(found, StateGraph):
+        return found.compile(name=name) if name else found.compile()
+    if isinstance(found, CompiledGraph):
+        return found
+    raise CliError(
+        f"{place} is {type(found).__name__}, and no application and no graph. Name a Bide, a compiled graph, a "
+        f"StateGraph, or a list or dict of graphs.",
+        Exit.USAGE,
+    )

@@ -1,0 +1,64 @@
+"""Driving one claimed run to its next rest: done, waiting, failed, or given back."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from bide.errors import BideError, GraphDrained, LeaseLostError
+from bide.graph.accepting import accepted
+from bide.graph.pages import told
+from bide.runtime.registered import Graphs
+from bide.store import Store
+from bide.store.facts import event_of
+from bide.store.queue_rows import Claim
+from bide.store.rows import Transition
+from bide.types import RunControl, RunStatus
+
+logger = logging.getLogger("bide.worker")
+
+
+class Driven(NamedTuple):
+    """How a worker left a run."""
+
+    claim: Claim
+    outcome: str
+    """`done`, `waiting`, `failed`, `drained`, or `lost` to another worker."""
+    error: BaseException | None = None
+
+
+def drive(store: Store, graphs: Graphs, claim: Claim, control: RunControl | None = None) -> Driven:
+    """Drive a claimed run. Whatever its code does, the worker goes on: what happened is in the thread."""
+    lease = claim.lease
+    try:
+        graph = graphs.get(claim.graph).graph
+        given, config, options = accepted(graph.spec, store.open_claim(claim))
+    except Exception as problem:
+        logger.exception("Run %s on thread %r cannot be begun.", lease.run_id, lease.thread_id)
+        _refuse(store, claim, problem)
+        return Driven(claim, "failed", problem)
+    try:
+        ending = graph.drive(given, lease, config, {**options, "control": control})  # type: ignore[typeddict-item]
+        return Driven(claim, "waiting" if ending.is_paused else "done")
+    except GraphDrained as problem:
+        return Driven(claim, "drained", problem)
+    except LeaseLostError as problem:
+        logger.warning("Run %s on thread %r is another worker's now.", lease.run_id, lease.thread_id)
+        return Driven(claim, "lost", problem)
+    except Exception as problem:  # noqa: BLE001 — a node's error is the run's, and is stored there
+        logger.warning("Run %s on thread %r failed: %s", lease.run_id, lease.thread_id, told(problem))
+        return Driven(claim, "failed", problem)
+    finally:
+        store.let_go(lease)
+
+
+def _refuse(store: Store, claim: Claim, problem: Exception) -> None:
+    """End a run that could not even be begun."""
+    event = event_of("run.blocked", error=told(problem))
+    change = Transition(0, status=RunStatus.BLOCKED, error=told(problem), events=(event,))
+    try:
+        store.commit(claim.lease, change)
+    except BideError:
+        logger.exception("Run %s could not be marked as blocked; its lease runs out.", claim.lease.run_id)
+    finally:
+        store.let_go(claim.lease)

@@ -1,0 +1,228 @@
+"""A worker: claims ready runs in batches, drives each in a thread of its own, and tends to what is due meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
+from queue import SimpleQueue
+from types import FrameType
+from typing import Any
+
+from bide.clock import elapsed
+from bide.errors import StoreError
+from bide.runtime.driving import drive
+from bide.runtime.registered import Graphs
+from bide.runtime.tending import Tender
+from bide.store import Store
+from bide.store.lanes import DEFAULT_QUEUE
+from bide.store.queue_rows import Claim
+from bide.types import RunControl
+
+logger = logging.getLogger("bide.worker")
+
+CONCURRENCY = 10
+POLL_SECONDS = 1.0
+"""How long a worker naps when nothing rings. A doorbell only makes that shorter."""
+GRACE_SECONDS = 30.0
+
+
+class Worker:
+    """Drives the runs of an application's graphs. Any number of them may share a database, on any machines."""
+
+    def __init__(
+        self,
+        store: Store,
+        graphs: Graphs,
+        tender: Tender,
+        *,
+        concurrency: int = CONCURRENCY,
+        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        poll: float = POLL_SECONDS,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency={concurrency!r}: a worker drives at least one run at a time.")
+        self.store = store
+        self.graphs = graphs
+        self.tender = tender
+        self.concurrency = concurrency
+        self.lanes = graphs.lanes(queues)
+        self.poll = poll
+        self.grace = grace
+        self.driven = 0
+        """How many runs were driven to a rest."""
+        self._busy: dict[Claim, RunControl] = {}
+        self._state = threading.Lock()
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._waiting: SimpleQueue[tuple[Claim, RunControl] | None] = SimpleQueue()
+        self._main: threading.Thread | None = None
+
+    # ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run(self, *, handle_signals: bool = True) -> None:
+        """Work until `stop` is called, or SIGTERM or Ctrl-C comes; then give back what is unfinished, and return."""
+        with _Signals(self) if handle_signals else nullcontext():
+            self.store.enlist()
+            self._assist(self._listen, "bide-listener")
+            self._assist(self._keep_tending, "bide-tender")
+            for number in range(self.concurrency):
+                self._assist(self._keep_driving, f"bide-run-{number}")
+            while not self._stopping.is_set():
+                self._claim_some()
+            self._drain()
+
+    def start(self) -> Worker:
+        """Work in a thread of its own; `stop` ends it."""
+        self._main = threading.Thread(
+            target=self.run, kwargs={"handle_signals": False}, name="bide-worker", daemon=True
+        )
+        self._main.start()
+        return self
+
+    def stop(self) -> None:
+        """Claim nothing more; let what runs come to its next step, give it back, and end."""
+        self._stopping.set()
+        self._news.set()
+        if self._main is not None and self._main is not threading.current_thread():
+            self._main.join(self.grace + 10)
+
+    def __enter__(self) -> Worker:
+        """Work while the block runs."""
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and wait for it."""
+        self.stop()
+
+    @property
+    def busy(self) -> int:
+        """How many runs are driven right now."""
+        return len(self._busy)
+
+    # ── Claiming ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _claim_some(self) -> None:
+        """Claim as many runs as there are free slots, or nap until there is news."""
+        self._news.clear()
+        free = self.concurrency - self.busy
+        claims: list[Claim] = []
+        if free > 0:
+            try:
+                claims = self.store.claim(self.lanes, free)
+            except StoreError as problem:
+                logger.warning("Nothing could be claimed: %s", problem)
+        for claim in claims:
+            control = RunControl()
+            with self._state:
+                self._busy[claim] = control
+            self._waiting.put((claim, control))
+        if len(claims) < free or free < 1:
+            self._news.wait(self._nap())
+
+    def _nap(self) -> float:
+        """Nap until the poll is due, or a run that was put off may be claimed."""
+        try:
+            ready = self.store.next_ready(self.lanes) if self.busy < self.concurrency else None
+        except StoreError:
+            return self.poll
+        if ready is None:
+            return self.poll
+        return max(0.0, min(self.poll, (ready - self.store.clock.now()) / 1000))
+
+    def _keep_driving(self) -> None:
+        """Drive one run after the other: one of the slots of this worker."""
+        while True:
+            task = self._waiting.get()
+            if task is None:
+                return
+            claim, control = task
+            try:
+                drive(self.store, self.graphs, claim, control)
+            finally:
+                with self._state:
+                    self._busy.pop(claim, None)
+                    self.driven += 1
+                self._news.set()
+
+    # ── Beside it ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _assist(self, work: Any, name: str) -> None:
+        # As daemons: a node that hangs must not keep the process from ending.
+        threading.Thread(target=work, name=name, daemon=True).start()
+
+    def _listen(self) -> None:
+        """Pass on what the doorbell tells."""
+        while not self._stopping.is_set():
+            if self.store.doorbell.wait(self.poll):
+                self._news.set()
+
+    def _keep_tending(self) -> None:
+        """Look at the clock and after others, for as long as this worker works."""
+        while not self._stopping.is_set():
+            pause = self.poll
+            try:
+                tended = self.tender.tend()
+                self._let_go_of_lost()
+                if tended.is_something:
+                    self._news.set()
+                pause = 0.0 if tended.is_full else self.tender.seconds_until_due(self.poll)
+            except StoreError as problem:
+                logger.warning("The clock could not be looked at: %s", problem)
+            # A deadline that another worker is just settling is due and yet not ours: never spin on it.
+            self._stopping.wait(max(pause, 0.01))
+
+    def _let_go_of_lost(self) -> None:
+        """Ask runs that are no longer ours, because they were cancelled or taken over, to stop early."""
+        with self._state:
+            busy = dict(self._busy)
+        if not busy:
+            return
+        held = self.store.driven()
+        for claim, control in busy.items():
+            if (claim.lease.run_id, claim.lease.epoch) not in held:
+                control.request_drain("the run is no longer this worker's")
+
+    # ── Stopping ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _drain(self) -> None:
+        """Let what runs come to its next step and be given back; what takes longer than the grace is left to others."""
+        with self._state:
+            for control in self._busy.values():
+                control.request_drain("the worker is stopping")
+        deadline = elapsed() + self.grace
+        while self.busy and elapsed() < deadline:
+            self._news.clear()
+            if self.busy:
+                self._news.wait(0.1)
+        for _ in range(self.concurrency):
+            self._waiting.put(None)
+        if self.busy:
+            logger.warning("%d runs did not come to a step in time; other workers will take them over.", self.busy)
+
+
+class _Signals:
+    """SIGTERM and SIGINT ask a worker to stop; a second one ends it at once."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._ask)
+
+    def _ask(self, number: int, _: FrameType | None) -> None:
+        if self._worker._stopping.is_set():
+            raise KeyboardInterrupt
+        logger.info("Stopping after the steps that run now (signal %d).", number)
+        self._worker._stopping.set()
+        self._worker._news.set()
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

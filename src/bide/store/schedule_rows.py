@@ -1,0 +1,52 @@
+"""What those who keep schedules hand to the store, and what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from bide.clock import Instant
+from bide.errors import BideError
+from bide.store.lanes import DEFAULT_QUEUE
+from bide.store.queue_rows import IfBusy
+
+Missed = Literal["once", "skip", "all"]
+"""What becomes of instants at which nobody was there: one run for all of them, none, or one for each."""
+
+
+class ScheduleError(BideError, ValueError):
+    """A schedule was said in a way that cannot be meant, or there is none; nothing was changed."""
+
+
+class Plan(NamedTuple):
+    """What a schedule starts each time: the body of its row."""
+
+    name: str
+    input: bytes | None
+    options: Mapping[str, Any]
+    thread_id: str | None = None
+    """None for a new thread each time."""
+    if_busy: IfBusy = "enqueue"
+    queue: str = DEFAULT_QUEUE
+    priority: int = 0
+    limit: tuple[str, int] | None = None
+    jitter: int = 0
+    """Milliseconds over which its runs are spread."""
+    missed: Missed = "once"
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule as it stands."""
+
+    schedule_id: str
+    owner: str
+    graph: str
+    cron: str
+    timezone: str
+    is_paused: bool
+    next_at: Instant
+    last_at: Instant | None
+    created_at: Instant
+    error: str | None
+    """Why nothing was started last time, if nothing was."""
+    body: bytes

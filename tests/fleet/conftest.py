@@ -1,0 +1,24 @@
+"""A place for a fleet, in a database of each kind that several processes can share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.place import Place
+
+MakePlace = Callable[..., Place]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def make_place(request: pytest.FixtureRequest, tmp_path: Path) -> MakePlace:
+    """Make an empty place; its lease lasts as long as it is told."""
+
+    def make(lease: float = 30.0) -> Place:
+        is_file = request.param == "sqlite"
+        url = f"sqlite:///{tmp_path / 'bide.db'}" if is_file else request.getfixturevalue("postgres_url")
+        return Place(url, str(tmp_path), lease).prepare()
+
+    return make

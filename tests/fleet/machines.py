@@ -1,0 +1,102 @@
+"""A fleet of worker processes, some on machines of their own, that can be killed, stopped and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self
+
+from tests.fleet.place import Place
+from tests.fleet.programs import nursery
+
+SECONDS = 60
+
+
+class Fleet:
+    """Processes that are born in one nursery, over one place."""
+
+    def __init__(self, place: Place, graphs: str = "tests.fleet.parcel:build") -> None:
+        self.place = place
+        self.graphs = graphs
+        self.pids: dict[int, int] = {}
+        """Who lives: number and pid."""
+        self.kills = 0
+        self._talk = Lock()
+        self._nursery = subprocess.Popen(
+            [sys.executable, str(nursery.__file__)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in list(self.pids):
+            self.kill(number)
+        assert self._nursery.stdin is not None
+        assert self._nursery.stdout is not None
+        self._nursery.stdin.close()
+        self._nursery.wait(SECONDS)
+        self._nursery.stdout.close()
+
+    # ── Being born ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, number: int, *, machine: str = "", point: str = "", trace: str = "", **options: Any) -> int:
+        """Start a worker; with a machine's name, nobody elsewhere can see whether it lives but by its lease."""
+        given = [self.place, self.graphs, options]
+        return self.live("tests.fleet.lives:work", number, given, machine=machine, point=point, trace=trace)
+
+    def live(
+        self, life: str, number: int, given: list[Any], *, machine: str = "", point: str = "", trace: str = ""
+    ) -> int:
+        """Start a process that does what is told in `tests/fleet`; return its pid."""
+        says = str(Path(self.place.folder) / f"said-{number}.txt")
+        told = {"life": life, "given": given, "machine": machine, "point": point, "trace": trace, "says": says}
+        pid = self.pids[number] = self._ask("born", told)
+        return pid
+
+    def _ask(self, *words: Any) -> Any:
+        with self._talk:
+            assert self._nursery.stdin is not None
+            assert self._nursery.stdout is not None
+            self._nursery.stdin.write(json.dumps(words) + "\n")
+            return json.loads(self._nursery.stdout.readline())
+
+    # ── Ending, and worse ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def kill(self, number: int) -> None:
+        """End a process without a word."""
+        os.kill(self.pids[number], signal.SIGKILL)
+        self.wait(number)
+        self.kills += 1
+
+    def terminate(self, number: int) -> None:
+        """Ask a worker to stop."""
+        os.kill(self.pids[number], signal.SIGTERM)
+
+    def freeze(self, number: int) -> None:
+        """Stop a process in the middle of whatever it does."""
+        os.kill(self.pids[number], signal.SIGSTOP)
+
+    def thaw(self, number: int) -> None:
+        """Let it go on as if nothing had been."""
+        os.kill(self.pids[number], signal.SIGCONT)
+
+    def wait(self, number: int) -> int:
+        """Wait for the end of a process, and return how it ended; a signal is a negative number."""
+        return int(self._ask("wait", self.pids.pop(number)))
+
+    # ── What they said ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def said(self, number: int) -> str:
+        """Return what a worker has logged."""
+        path = Path(self.place.folder) / f"said-{number}.txt"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def said_by_all(self) -> str:
+        """Return what all have logged."""
+        return "\n".join(path.read_text(encoding="utf-8") for path in Path(self.place.folder).glob("said-*.txt"))

@@ -1,0 +1,70 @@
+"""Where a fleet works: a file, or a schema of a server; the ledger lies beside it, outside of the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bide import Store
+from tests.faults.ledger import Ledger
+from tests.stores import SCHEMA
+
+Query = Callable[..., list[tuple[Any, ...]]]
+"""Runs a query of the test's own, on a connection of the test's own."""
+
+BOOKINGS = "CREATE TABLE {prefix}bookings (parcel TEXT NOT NULL, what TEXT NOT NULL)"
+
+
+class Place(NamedTuple):
+    """One store and one ledger, as every process of a fleet is told of them."""
+
+    url: str
+    folder: str
+    lease: float = 30.0
+
+    @property
+    def is_file(self) -> bool:
+        return self.url.startswith("sqlite")
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(Path(self.folder) / "ledger.jsonl")
+
+    @property
+    def insert_booking(self) -> str:
+        mark = "?" if self.is_file else "%s"
+        return f"INSERT INTO {self.prefix}bookings (parcel, what) VALUES ({mark}, {mark})"
+
+    @property
+    def prefix(self) -> str:
+        return "" if self.is_file else f"{SCHEMA}."
+
+    def open(self, **options: Any) -> Store:
+        return Store.open(self.url, schema=None if self.is_file else SCHEMA, lease=self.lease, **options)
+
+    def prepare(self) -> Place:
+        """Make the tables, ours and the shop's own."""
+        with self.open() as store:
+            make = BOOKINGS.format(prefix=self.prefix)
+            store.database.write("prepare", lambda tx: tx.connection.execute(make) and None)
+        return self
+
+    @contextmanager
+    def looking(self) -> Iterator[Query]:
+        """Look into the database past the store."""
+        if self.is_file:
+            with closing(sqlite3.connect(self.url.removeprefix("sqlite:///"), isolation_level=None)) as file:
+                yield lambda query, *given: file.execute(query, given).fetchall()
+            return
+        import psycopg
+
+        with psycopg.connect(self.url, options=f"-c search_path={SCHEMA}", autocommit=True) as server:
+            yield lambda query, *given: fetched(server.execute(query.replace("?", "%s"), given))
+
+
+def fetched(cursor: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a query; a statement for its effect has none."""
+    return cursor.fetchall() if cursor.description else []
