@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.harness.groups import AHEAD, Group, Line, Subject, at_most, part, times
+from benchmarks.harness.plan_fleet import FLEET
 from benchmarks.harness.plan_postgres import ON_POSTGRES
 
 ENGINE = Group(
@@ -197,4 +198,4 @@ CHAT = Group(
 )
 
 ON_SQLITE_AND_IN_MEMORY = (ENGINE, MEMORY, SQLITE, IMPORT, PAUSE, FAN, FAN_WIDE, NEST, SLOPE, PAUSED, CHAT)
-GROUPS: Mapping[str, Group] = {group.name: group for group in (*ON_SQLITE_AND_IN_MEMORY, *ON_POSTGRES)}
+GROUPS: Mapping[str, Group] = {group.name: group for group in (*ON_SQLITE_AND_IN_MEMORY, *ON_POSTGRES, *FLEET)}

@@ -33,7 +33,7 @@ typedef Run {
 
 Run runs[2];                    /* of one thread: run 0 asks for an event and a person, run 1 comes after it */
 mtype:wait waits[2] = none;     /* of run 0 */
-bool settled_now[2];            /* the wait was settled while run 0 was running, in its present epoch */
+bool settled_now[2];            /* settled_in = epoch: the wait was settled since run 0 was claimed, and is running */
 bool journal;                   /* the step with the tx effect, in run 0, is done */
 bool fact;                      /* the event is among the deliveries */
 bool lease[WORKERS] = true;     /* the worker's heartbeat is young enough */
@@ -165,13 +165,16 @@ inline lease_to_me() {
 
 inline load() {
     input = runs[r].input;
+#ifdef INPUT_TAKEN_BY_CLAIM
+    runs[r].input = false;
+#endif
     did = journal || r == 1;
     registered = waits[EVENT] != none;
     seen_event = settled(EVENT) || r == 1;
     seen_person = settled(PERSON) || r == 1
 }
 
-#if defined(NO_CLAIM_CAS)
+#ifdef NO_CLAIM_CAS
 inline claim() {
     atomic { pick(); mine = runs[r].epoch + 1 }
     atomic {
@@ -182,7 +185,8 @@ inline claim() {
     }
     atomic { load() }
 }
-#elif defined(LOAD_BEFORE_CLAIM)
+#else
+#ifdef LOAD_BEFORE_CLAIM
 inline claim() {
     atomic { pick(); mine = runs[r].epoch; load() }
     atomic {
@@ -199,14 +203,11 @@ inline claim() {
         pick();
         next_epoch(r);
         mine = runs[r].epoch;
-#ifdef INPUT_TAKEN_BY_CLAIM
-        input = runs[r].input;
-        runs[r].input = false;
-#endif
         lease_to_me()
     }
     atomic { load() }
 }
+#endif
 #endif
 
 /* --- first checkpoint, effect, end: what they read is locked by the fence, so each is one step -------------------- */
@@ -370,6 +371,7 @@ end_idle:
     :: else
     fi;
 
+    /* Every pause takes the correlation lock, as if it always asked for something new as well. */
 #ifdef LOCKS_OUT_OF_ORDER
     if
     or_crash

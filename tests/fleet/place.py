@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from bide import Store
 from tests.faults.ledger import Ledger
@@ -68,3 +68,36 @@ class Place(NamedTuple):
 def fetched(cursor: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a query; a statement for its effect has none."""
     return cursor.fetchall() if cursor.description else []
+
+
+class Places:
+    """One empty place after the other, in a folder of its own; on a server all share one schema, since it takes longer
+    to make its tables than to tell a story."""
+
+    def __init__(self, folder: Path, dsn: str) -> None:
+        self.folder = folder
+        self.dsn = dsn
+        self.count = 0
+        self._stack = ExitStack()
+        self._wipe: Callable[[], None] | None = None
+
+    def __enter__(self) -> Self:
+        if self.dsn:
+            from tests.postgres import fresh_database
+            from tests.stores import wiping
+
+            self.dsn = self._stack.enter_context(fresh_database(self.dsn))
+            self._wipe = self._stack.enter_context(wiping(self.dsn))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def new(self, lease: float = 30.0) -> Place:
+        """Give the next place; the last one is no more."""
+        self.count += 1
+        folder = self.folder / str(self.count)
+        folder.mkdir()
+        if self._wipe is not None:
+            self._wipe()
+        return Place(self.dsn or f"sqlite:///{folder / 'bide.db'}", str(folder), lease).prepare()

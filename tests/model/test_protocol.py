@@ -13,9 +13,9 @@ import pytest
 
 from tests.model.checker import MODEL, break_formula, break_promise, search_formula, search_promises
 
-TWO_FAULTS = ("CANCEL",)
-SECOND_RUN = ("CANCEL", "SECOND_RUN", "FAULTS=1")
-OLDER_EPOCH, TWO_WRITERS = "(mine==runs[r].epoch)", "writer[r]==me"
+TWO_FAULTS = ("FAULTS=2",)
+SECOND_RUN = ("FAULTS=1", "CANCEL", "SECOND_RUN")
+OLDER_EPOCH, TWO_WRITERS = "(holding[me]==runs[r].epoch)", "writer[r]==me"
 BROKEN_PROMISES = {
     # what a programmer forgot: the promise that breaks, as Spin prints it
     "NO_EPOCH": OLDER_EPOCH,
@@ -28,7 +28,14 @@ BROKEN_PROMISES = {
     "OWNER_NOT_CLEARED": "(runs[0].status==4)==(runs[0].owner!=3)",  # running ⇔ leased
     "LOCKS_OUT_OF_ORDER": "invalid end state",  # a deadlock
 }
-LOST_WAKES = ["NO_CORRELATION_LOCK", "NO_LOOK_BACK", "REGISTER_AFTER_COMMIT", "WAKE_IGNORES_RUNNING"]
+LOST_WAKES = [
+    "NO_CORRELATION_LOCK",
+    "NO_LOOK_BACK",
+    "PENDING_NOT_SWEPT",
+    "REGISTER_AFTER_COMMIT",
+    "WAKE_IGNORES_RUNNING",
+    "LOAD_BEFORE_CLAIM",
+]
 WITH_A_SECOND_RUN = ["NO_THREAD_LOCK", "START_IGNORES_LIVE"]
 
 
@@ -54,7 +61,7 @@ def test_promises_hold_with_a_second_run_too_and_every_line_of_the_model_has_a_p
 
 @pytest.mark.slow
 def test_run_whose_event_is_stored_and_whose_wait_is_registered_ends(tmp_path: Path):
-    verdict = search_formula(tmp_path, "no_lost_wake")
+    verdict = search_formula(tmp_path, "no_lost_wake", *TWO_FAULTS)
 
     assert verdict.complete, verdict
     assert not verdict.broken, verdict
@@ -75,7 +82,7 @@ def test_every_run_ends_whatever_crashes_and_stalls(tmp_path: Path, scene: tuple
 @pytest.mark.slow
 @pytest.mark.parametrize("flag", BROKEN_PROMISES)
 def test_broken_promise_is_found(tmp_path: Path, flag: str):
-    verdict = break_promise(tmp_path, flag)
+    verdict = break_promise(tmp_path, flag, "FAULTS=1")
 
     assert BROKEN_PROMISES[flag] in verdict.broken, verdict
 
@@ -83,7 +90,7 @@ def test_broken_promise_is_found(tmp_path: Path, flag: str):
 @pytest.mark.slow
 @pytest.mark.parametrize("flag", LOST_WAKES)
 def test_lost_wake_is_found_and_no_unfair_scheduler_is_to_blame(tmp_path: Path, flag: str):
-    verdict = break_formula(tmp_path, "no_lost_wake", flag)
+    verdict = break_formula(tmp_path, "no_lost_wake", flag, "FAULTS=1")
 
     assert verdict.broken == "acceptance cycle", verdict
 

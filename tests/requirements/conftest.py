@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bide import MemorySaver, Store
+from bide import CompiledGraph, MemorySaver, Store
 from bide.clock import Instant
 from tests.requirements.graphs import url_of
+from tests.runtime.world import StillClock, World
+from tests.stores import KINDS, opened_store
+
+MakeWorld = Callable[..., World]
 
 
 class FakeClock:
@@ -55,3 +59,26 @@ def open_file(tmp_path: Path, clock: FakeClock) -> Iterator[Callable[[], Store]]
     yield open_again
     for store in opened:
         store.close()
+
+
+@pytest.fixture
+def noon() -> StillClock:
+    """A clock for applications: it stands still until the test moves it, and nobody may sleep by it."""
+    return StillClock()
+
+
+@pytest.fixture(params=KINDS)
+def any_store(request: pytest.FixtureRequest, tmp_path: Path, noon: StillClock) -> Iterator[Store]:
+    """A store in memory, in a file and in PostgreSQL."""
+    with opened_store(request, tmp_path, clock=noon) as opened:
+        yield opened
+
+
+@pytest.fixture
+def world(any_store: Store, noon: StillClock) -> MakeWorld:
+    """Make an application with these graphs, whose one worker is the test itself."""
+
+    def make(*graphs: CompiledGraph) -> World:
+        return World(any_store, noon, list(graphs))
+
+    return make

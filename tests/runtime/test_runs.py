@@ -82,6 +82,19 @@ def test_run_may_take_the_place_of_another_or_roll_it_back(world: MakeWorld) -> 
     assert [run.status for run in here.app.runs("t")] == ["waiting", "cancelled", "cancelled"]
 
 
+def test_run_that_takes_the_place_of_another_comes_before_those_behind_it(world: MakeWorld) -> None:
+    here = world(graph(lambda state: {"answer": [state["given"], ask("?")]}))
+    for number, policy in enumerate(["reject", "enqueue", "interrupt"]):
+        here.app.start("asks", {"given": number}, thread_id="t", if_busy=policy)
+        here.settle()
+
+    here.app.resume("t", "yes")
+    here.settle()
+
+    assert here.app.get("t").values["given"] == 1
+    assert [run.status for run in here.app.runs("t")] == ["done", "waiting", "cancelled"]
+
+
 def test_cancelled_thread_asks_nothing_more_and_its_children_follow(world: MakeWorld) -> None:
     def parent(state: Any) -> Any:
         kids = [spawn("kid", {"given": 1}), spawn("kid", {"given": 2}, on_parent_close="abandon")]

@@ -140,12 +140,12 @@ class Desk:
         from bide.store import Store
 
         if must_exist:
-            self._check_exists()
+            self.check_exists()
         store = Store.open(self.url, schema=self.place.schema)
         self._opened.append(store)
         return store
 
-    def _check_exists(self) -> None:
+    def check_exists(self) -> None:
         """Refuse to make an empty database where somebody only looked into the wrong folder."""
         from bide.store.opening import is_postgres, path_of
 
@@ -227,7 +227,7 @@ class Desk:
 
         self.err.print(Text.assemble((f"{FAILED} ", "bold red"), safe(problem)))
         for hint in hints_of(problem):
-            self.err.print(Padding(Text.assemble((f"{NEXT} ", "dim"), (safe(hint), "bold")), (0, 0, 0, 2)))
+            self.err.print(Padding(Text.assemble((f"{NEXT} ", "dim"), (safe(hint), "bold")), (0, 0, 0, 2), expand=False))
 
     def close(self) -> None:
         """Let go of the stores."""

@@ -127,7 +127,8 @@ def check_workers(store: Store) -> Iterator[Check]:
     gone = [one for one in known if not one.is_alive and one.holds]
     yield Check("workers", "ok" if alive else "note", f"{len(alive)} alive" if alive else "nobody works right now")
     for one in gone:
-        what = f"{one.worker_id} ({one.host or 'unknown'}, pid {one.pid}) is gone and holds {words.count(one.holds, 'run')}"
+        who = f"{one.worker_id} ({one.host or 'unknown'}, pid {one.pid})"
+        what = f"{who} is gone, and holds {words.count(one.holds, 'run')}"
         yield Check("workers", "warning", what, "Any worker takes them over: bide worker.")
     ready = resting(store, RunStatus.READY)
     late = [one for one in ready if store.clock.now() - one.since > LATE]

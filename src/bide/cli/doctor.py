@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @command
 def doctor(
     desk: Desk,
-    deep: Annotated[bool, typer.Option("--deep", help="Open every stored value, too: slower, and more thorough.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Open every stored value, too: slower, and more thorough.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings, too.")] = False,
 ) -> None:
     """Look at configuration, store, settings and invariants, and for what is stuck. Nothing is changed."""
@@ -49,7 +51,7 @@ def _checks(desk: Desk) -> Iterator[Check]:
 
 
 def _verified(desk: Desk, *, deep: bool) -> Verification:
-    from bide.cli.upkeep import progress
+    from bide.cli.progress import progress
 
     count = desk.store.stats().threads
     with progress(desk, "checking threads") as tick:

@@ -53,6 +53,9 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (errors.StoreBusyError, Exit.UNAVAILABLE),
     (errors.StoreFormatError, Exit.UNAVAILABLE),
     (errors.EncryptionError, Exit.UNAVAILABLE),
+    (errors.GraphError, Exit.FAILED),
+    # Whatever else was said in a way that cannot be meant.
+    (ValueError, Exit.INVALID),
 )
 
 
@@ -81,7 +84,10 @@ _HINTS: tuple[tuple[type[Exception], tuple[str, ...]], ...] = (
     (errors.AmbiguousResumeError, ("bide waits",)),
     (errors.InvalidAnswerError, ("bide answer WAIT   (without a value, it shows what is asked)",)),
     (errors.WaitExpiredError, ("bide show {thread}",)),
-    (errors.AlreadyAnsweredError, ("bide show {thread}", "bide fork {thread} --answer VALUE   (to answer differently)")),
+    (
+        errors.AlreadyAnsweredError,
+        ("bide show {thread}", "bide fork {thread} --answer VALUE   (to answer differently)"),
+    ),
     (errors.NotWaitingError, ("bide show {thread}",)),
     (errors.ThreadBusyError, ("bide show {thread}", "bide start … --if-busy enqueue")),
     (errors.ThreadPausedError, ("bide waits",)),
@@ -104,5 +110,6 @@ def _thread_of(problem: Exception) -> str | None:
 
 def document_of(problem: Exception) -> dict[str, Any]:
     """Return an error as `--json` shows it."""
-    told = {"type": type(problem).__name__, "message": str(problem), "exit_code": int(code_of(problem))}
+    code = code_of(problem)
+    told = {"kind": code.name.lower(), "exit_code": int(code), "type": type(problem).__name__, "message": str(problem)}
     return {"error": {**told, "next": list(hints_of(problem))}}

@@ -29,9 +29,7 @@ class Kind(StrEnum):
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of the event or webhook, or the mailbox.", show_default=False)
 ]
-Payload = Annotated[
-    str | None, typer.Argument(metavar="JSON", help="What came with it: JSON, @file, or - for stdin.")
-]
+Payload = Annotated[str | None, typer.Argument(metavar="JSON", help="What came with it: JSON, @file, or - for stdin.")]
 KindOption = Annotated[Kind, typer.Option("--kind", "-k", help="What it is.")]
 
 
@@ -42,7 +40,7 @@ class Identity:
     id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="Its own id: the same fact again changes nothing.")
     ] = None
-    source: Annotated[str | None, typer.Option("--source", help="Where it came from. [default: kind and name]")] = None
+    source: Annotated[str | None, typer.Option("--source", help="Where it came from. (default: kind and name)")] = None
 
 
 @command
@@ -59,12 +57,13 @@ def deliver(
 
     given = read_json(payload, "payload")
     if dry_run:
-        _explain(desk, desk.app.explain(name, given, kind=kind.value, source=identity.source))
+        from bide.cli.near_misses import with_near_misses
+
+        explained = desk.app.explain(name, given, kind=kind.value, source=identity.source)
+        _explain(desk, with_near_misses(desk.app, explained, name, given, kind.value))
         desk.note("Nothing was delivered: this was a dry run.")
         return
-    delivery = desk.app.deliver(
-        name, given, kind=kind.value, source=identity.source, external_id=identity.id
-    )
+    delivery = desk.app.deliver(name, given, kind=kind.value, source=identity.source, external_id=identity.id)
     desk.tell({"delivery": delivery}, _told(delivery))
     if not delivery.wakes:
         desk.note(f"Why: bide explain {delivery.id}")
@@ -104,7 +103,7 @@ def deliveries(
         *(Column("came"), Column("payload", is_whole=False, from_width=100)),
     ]
     now = desk.now
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             one.id,
             one.kind,

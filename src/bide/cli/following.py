@@ -39,22 +39,11 @@ def follow(
 
 def show_events(desk: Desk, thread_id: str, *, after: str | None, until: Until) -> None:
     """Print events as they come."""
-    from rich.text import Text
-
-    from bide.cli.happenings import detail_of, mark_of, questions, style_of, word_of
-    from bide.cli.words import line
+    from bide.cli.happenings import happening, is_worth_telling, questions, told
 
     for event in desk.app.follow(thread_id, after=after, until=until):
         if desk.as_json:
             desk.tell_line(event)
-            continue
-        data = event.data if isinstance(event.data, dict) else {}
-        asked = questions(desk.app, thread_id) if event.kind.startswith(("wait.", "run.waiting")) else {}
-        at = event.at.astimezone()
-        desk.out.print(
-            Text.assemble(
-                (f"{at:%H:%M:%S}.{at.microsecond // 1000:03}  ", "dim"),
-                (f"{mark_of(event.kind)} {word_of(event.kind):<12}", style_of(event.kind)),
-                f" {line(detail_of(event.kind, data, asked))}",
-            )
-        )
+        elif is_worth_telling(event):
+            asked = questions(desk.app, thread_id) if event.kind.startswith(("wait.", "run.waiting")) else {}
+            desk.out.print(told(happening(event, asked)), soft_wrap=True)

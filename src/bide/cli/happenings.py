@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,10 @@ from bide.runtime.views import moment
 from bide.types import START
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from bide.runtime import Bide
-    from bide.runtime.views import Wait
+    from bide.runtime.views import Event, Wait
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,10 @@ _WORDS = {
 }
 
 
-def word_of(kind: str) -> str:
+def word_of(kind: str, data: Mapping[str, Any]) -> str:
     """Return a kind of event in a word."""
+    if kind == "step":
+        return f"step {data.get('step')}" if data.get("source") == "loop" else str(data.get("source"))
     return _WORDS.get(kind, kind.rpartition(".")[2].replace("_", " "))
 
 
@@ -84,9 +88,12 @@ def detail_of(kind: str, data: Mapping[str, Any], asked: Mapping[str, Wait]) -> 
     if kind.startswith("wait."):
         return _of_wait(kind, data, asked)
     if kind == "run.waiting":
-        asks = [ask.get("id") for ask in data.get("asks") or () if isinstance(ask, Mapping)]
-        told = "; ".join(_question(ask["node"], asked.get(ask["id"])) for ask in data.get("asks") or () if asks)
-        return told + _after(data.get("error"), " · error: ")
+        asks = [ask for ask in data.get("asks") or () if isinstance(ask, Mapping)]
+        said = [_question(str(ask.get("node")), asked.get(str(ask.get("id")))) for ask in asks]
+        return "; ".join(said) + _after(data.get("error"), " · error: ")
+    if kind == "step":
+        nodes = [str(node) for node in data.get("nodes") or () if node != START]
+        return ", ".join(nodes) + _after(data.get("problem"), " · ")
     if kind == "run.started":
         return _listed("begins with ", data.get("next"))
     parts = [
@@ -136,12 +143,28 @@ def _after(text: Any, before: str) -> str:
 # ── All of a thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def happening(event: Event, asked: Mapping[str, Wait]) -> Happening:
+    """Put an event into words."""
+    data = event.data if isinstance(event.data, Mapping) else {}
+    detail = words.line(detail_of(event.kind, data, asked))
+    return Happening(event.at, event.kind, word_of(event.kind, data), detail, event.run_id, data)
+
+
 def timeline(app: Bide, thread_id: str, *, most: int) -> list[Happening]:
     """Put together what is known of a thread, oldest first; the newest so many lines of it."""
+    from bide.runtime.following import Following
+
     asked = questions(app, thread_id)
-    found = [*_log(app, thread_id, asked), *_steps(app, thread_id, most)]
-    # A step comes before what its commit tells: that the run waits, or is done.
-    return sorted(found, key=lambda one: (one.at, one.kind != "step"))[-most:]
+    following = Following(app.store, app.graphs, thread_id, None, "rest")
+    found: list[Happening] = []
+    while page := following.page():
+        found += [happening(event, asked) for event in page if is_worth_telling(event)]
+    return found[-most:]
+
+
+def is_worth_telling(event: Event) -> bool:
+    """Whether a line tells more than the one beside it: that an input was taken in is told by the run's start."""
+    return event.kind != "step" or not isinstance(event.data, Mapping) or event.data.get("source") != "input"
 
 
 def questions(app: Bide, thread_id: str) -> dict[str, Wait]:
@@ -151,32 +174,10 @@ def questions(app: Bide, thread_id: str) -> dict[str, Wait]:
     return {row.wait_id: wait_of(app.graphs, row) for row in app.store.waits_of(thread_id)}
 
 
-def _log(app: Bide, thread_id: str, asked: Mapping[str, Wait]) -> Iterator[Happening]:
-    from bide.runtime.reading import codec_of, decoded
+def told(one: Happening) -> Text:
+    """Show a line: when, what, and what there is to say of it."""
+    from rich.text import Text
 
-    row = app.store.thread(thread_id)
-    codec = codec_of(app.graphs, "" if row is None else row.graph)
-    after = 0
-    while page := app.store.events(thread_id, after=after):
-        for event in page:
-            body = decoded(codec, event.body, "event")
-            data = body if isinstance(body, dict) else {}
-            at = moment(event.at)
-            assert at is not None
-            told = words.line(detail_of(event.kind, data, asked))
-            yield Happening(at, event.kind, word_of(event.kind), told, event.run_id, data)
-        after = page[-1].number
-
-
-def _steps(app: Bide, thread_id: str, most: int) -> Iterator[Happening]:
-    """Tell which nodes have finished, checkpoint by checkpoint."""
-    for found in app.store.history(thread_id, "", before=2**62, most=most):
-        # Which tasks made a checkpoint can be read without the types of the graph.
-        _, _, origins, *_ = found.frame.rest
-        nodes = [str(node) for _, node, *_ in origins if node != START]
-        at, row = moment(found.row.created_at), found.row
-        assert at is not None
-        if nodes or row.source not in ("input", "loop"):
-            what = f"step {row.step}" if row.source == "loop" else row.source
-            data = {"step": row.step, "nodes": nodes, "source": row.source, "checkpoint": row.seq}
-            yield Happening(at, "step", what, words.line(", ".join(nodes)), row.run_id, data)
+    at = one.at.astimezone()
+    when = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}  "
+    return Text.assemble((when, "dim"), (f"{mark_of(one.kind)} {one.what:<12}", style_of(one.kind)), f" {one.detail}")

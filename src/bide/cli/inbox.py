@@ -69,7 +69,9 @@ def answer(
     by: By = None,
     key: Key = None,
     leaf: Leaf = None,
-    text: Annotated[bool, typer.Option("--text", help="Take the value as a text, also where it looks like JSON.")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Take the value as a text, also where it looks like JSON.")
+    ] = False,
 ) -> None:
     """Answer a question, or decide; its thread goes on, once. The first answer stands."""
     from bide.cli.arguments import read_loosely, read_text, who

@@ -92,7 +92,8 @@ def _from_file(path: Path) -> ModuleType:
     # Under its own name, as `import shop` would: unless something else has that name already.
     name = path.stem if known is None else f"bide_app_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None, "a .py file has a loader"
+    assert spec is not None, "a file that is there has a spec"
+    assert spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

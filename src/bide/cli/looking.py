@@ -14,6 +14,10 @@ from bide.cli.options import Most, Thread, command
 from bide.types import RunStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.text import Text
+
     from bide.picture import Picture
     from bide.types import StateSnapshot
 
@@ -36,7 +40,7 @@ def threads(
         *(Column("thread"), Column("graph"), Column("status"), Column("began")),
         Column("changed", from_width=90),
     ]
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             words.line(one.thread_id),
             one.graph,
@@ -99,9 +103,7 @@ def _id(snapshot: StateSnapshot) -> str:
 
 def _checkpoint(snapshot: StateSnapshot) -> dict[str, Any]:
     metadata = snapshot.metadata or {}
-    asks = [
-        {"id": ask.id, "node": task.name, "value": ask.value} for task in snapshot.tasks for ask in task.interrupts
-    ]
+    asks = [{"id": ask.id, "node": task.name, "value": ask.value} for task in snapshot.tasks for ask in task.interrupts]
     return {
         "checkpoint_id": _id(snapshot),
         "created_at": snapshot.created_at,
@@ -128,7 +130,7 @@ def graph(
     desk: Desk,
     name: Annotated[str | None, typer.Argument(metavar="[GRAPH]", help="Its name; not needed if there is one.")] = None,
     thread: Annotated[str | None, typer.Option("--thread", help="Show where this thread stands in it.")] = None,
-    format: Annotated[Format | None, typer.Option("--format", help="What to draw. [default: ascii]")] = None,
+    format: Annotated[Format | None, typer.Option("--format", help="What to draw. (default: ascii)")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it there; .svg, .png, .mmd, .txt.")
     ] = None,
@@ -177,13 +179,13 @@ def _by_ending(output: Path | None) -> Format:
 
 
 def _drawn(picture: Picture, wanted: Format) -> Any:
-    draw = {
+    draw: dict[Format, Callable[[], str | bytes]] = {
         Format.ASCII: picture.draw_ascii,
         Format.MERMAID: picture.draw_mermaid,
         Format.SVG: picture.draw_svg,
         Format.PNG: picture.draw_png,
-    }[wanted]
-    return draw()
+    }
+    return draw[wanted]()
 
 
 def _write(output: Path, drawn: Any) -> None:

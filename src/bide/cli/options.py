@@ -40,7 +40,7 @@ class Where:
             "-s",
             envvar="BIDE_STORE",
             metavar="URL",
-            help="The database, unless the application has its own. [default: sqlite:///bide.db]",
+            help="The database, unless the application has its own. (default: sqlite:///bide.db)",
             rich_help_panel="Where",
         ),
     ] = None
@@ -142,4 +142,4 @@ def _taken(group: type, given: dict[str, Any]) -> Any:
 
 Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The id of a thread.", show_default=False)]
 Most = Annotated[int, typer.Option("--most", "-n", min=1, help="Show at most so many.")]
-By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this. [default: you]")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this. (default: you)")]

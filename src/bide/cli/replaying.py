@@ -19,7 +19,7 @@ def fork(
     desk: Desk,
     thread: Thread,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="CHECKPOINT", help="Where to begin. [default: where it stands]")
+        str | None, typer.Option("--at", metavar="CHECKPOINT", help="Where to begin. (default: where it stands)")
     ] = None,
     values: Annotated[str | None, typer.Option("--values", metavar="JSON", help="Merge this into its state.")] = None,
     answer: Annotated[
@@ -91,7 +91,7 @@ def _reported(desk: Desk, reports: list[ReplayReport], broken: list[ReplayReport
 
     if not reports:
         return ["No thread of these graphs waits in a node of its own: nothing to replay."]
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             Text(FAILED if one.breaks else OK, style="red" if one.breaks else "green"),
             words.line(one.thread_id),
@@ -104,6 +104,6 @@ def _reported(desk: Desk, reports: list[ReplayReport], broken: list[ReplayReport
     told = (
         Text(f"\n{len(broken)} of {words.count(len(reports), 'paused task')} would break.", style="bold red")
         if broken
-        else Text(f"\nAll {words.count(len(reports), 'paused task')} would go on.", style="bold green")
+        else Text(f"\n{words.count(len(reports), 'paused task')} looked at: all would go on.", style="bold green")
     )
     return [listing(desk.out, columns, rows), told]

@@ -58,7 +58,7 @@ def start(
     input: Annotated[
         str | None, typer.Argument(metavar="JSON", help="What it begins with: JSON, @file, or - for stdin.")
     ] = None,
-    thread: Annotated[str | None, typer.Option("--thread", "-t", help="The thread's id. [default: a new one]")] = None,
+    thread: Annotated[str | None, typer.Option("--thread", "-t", help="The thread's id. (default: a new one)")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show what happens, until it rests.")] = False,
 ) -> None:
     """Start a run, durably; a worker drives it."""
@@ -92,14 +92,10 @@ def _started(desk: Desk, run: Run, verb: str) -> None:
     from bide.cli import words
     from bide.cli.marks import OK
 
-    if not run.is_new:
-        verb = "was started before under this key, and"
     due = f", due {words.until(run.due_at, desk.now)}" if run.status == "queued" and run.due_at else ""
-    shown = Text.assemble(
-        (f"{OK} ", "green"), f"Thread ", (words.line(run.thread_id), "bold"), f" {verb} is {run.status}{due}."
-        if not run.is_new
-        else f" {verb}: {run.graph}, {run.status}{due}.",
-    )
+    stands = f"{run.status}{due}"
+    told = f" {verb}: {run.graph}, {stands}." if run.is_new else f" was started before under this key, and is {stands}."
+    shown = Text.assemble((f"{OK} ", "green"), "Thread ", (words.line(run.thread_id), "bold"), told)
     desk.tell({"run": run}, shown)
     desk.note(f"See: bide show {words.line(run.thread_id)}")
 

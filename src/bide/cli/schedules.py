@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +15,17 @@ from bide.cli.options import command
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from bide.runtime.scheduling import Schedule
+
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a schedule.", show_default=False)]
+
+
+class Missed(StrEnum):
+    """What becomes of times at which nobody was there."""
+
+    ONCE = "once"
+    SKIP = "skip"
+    ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,10 @@ class Timing:
     """When, and by whose clock."""
 
     timezone: Annotated[str, typer.Option("--timezone", "-z", help="By the clocks of, as Europe/Paris.")] = "UTC"
+    missed: Annotated[
+        Missed, typer.Option("--missed", help="If nobody was there when it was due: one run for all, none, or each.")
+    ] = Missed.ONCE
+    jitter: Annotated[str | None, typer.Option("--jitter", metavar="5m", help="Put each off by up to so much.")] = None
 
 
 @command
@@ -32,13 +47,21 @@ def list_(desk: Desk) -> None:
 
 def show_all(desk: Desk) -> None:
     """Show all schedules."""
-    found = list(desk.app.schedules())
+    found = all_of(desk)
     desk.tell({"schedules": found}, _table(desk, found) if found else "There are no schedules.")
     if not found:
         desk.note('Make one: bide schedules add nightly GRAPH "0 3 * * *"')
 
 
-def _table(desk: Desk, found: list[Any]) -> RenderableType:
+def all_of(desk: Desk) -> list[Schedule]:
+    """Read all schedules, page by page."""
+    found: list[Schedule] = []
+    while page := desk.app.schedules(after=found[-1].name if found else None):
+        found += page
+    return found
+
+
+def _table(desk: Desk, found: list[Schedule]) -> RenderableType:
     from bide.cli import words
     from bide.cli.tables import Column, listing
 
@@ -49,7 +72,7 @@ def _table(desk: Desk, found: list[Any]) -> RenderableType:
     ]
     rows = [
         [
-            words.line(one.id),
+            words.line(one.name),
             one.graph,
             one.cron,
             one.timezone,
@@ -67,9 +90,7 @@ def add(
     desk: Desk,
     name: Name,
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="Which graph it starts.", show_default=False)],
-    cron: Annotated[
-        str, typer.Argument(metavar="CRON", help='When: "0 9 * * MON-FRI".', show_default=False)
-    ],
+    cron: Annotated[str, typer.Argument(metavar="CRON", help='When: "0 9 * * MON-FRI".', show_default=False)],
     timing: Timing,
     input: Annotated[
         str | None, typer.Argument(metavar="JSON", help="What each run begins with: JSON, @file, or -.")
@@ -79,48 +100,49 @@ def add(
     from bide.cli.arguments import read_json
 
     desk.need_graphs("bide schedules add")
-    if desk.app.graphs.find(graph) is None:
+    if desk.new_app.graphs.find(graph) is None:
         raise desk.unknown_graph(graph)
-    made = desk.app.schedule(name, graph, cron, read_json(input, "input"), timezone=timing.timezone)
+    made = desk.app.schedule(
+        name,
+        graph,
+        cron,
+        read_json(input, "input"),
+        timezone=timing.timezone,
+        missed=timing.missed.value,
+        jitter=timing.jitter,
+    )
     desk.tell({"schedule": made}, _table(desk, [made]))
 
 
 @command
 def remove(desk: Desk, name: Name) -> None:
     """Remove a schedule; runs that it started go on."""
-    if not desk.app.unschedule(name):
-        raise _unknown(desk, name)
-    desk.tell({"schedule_id": name, "is_removed": True}, f"Schedule {name} is gone.")
+    _check_known(desk, name)
+    desk.tell({"name": name, "is_removed": desk.app.unschedule(name)}, f"Schedule {name} is gone.")
 
 
 @command
 def pause(desk: Desk, name: Name) -> None:
     """Let a schedule rest: nothing is started until it is resumed."""
     _check_known(desk, name)
-    desk.app.pause_schedule(name)
-    desk.tell({"schedule_id": name, "is_paused": True}, f"Schedule {name} is paused.")
+    desk.tell({"schedule": desk.app.pause_schedule(name)}, f"Schedule {name} is paused.")
 
 
 @command
 def resume(desk: Desk, name: Name) -> None:
-    """Let a schedule go on."""
+    """Let a schedule go on; what came due while it was paused is not made up for."""
     _check_known(desk, name)
-    desk.app.resume_schedule(name)
-    desk.tell({"schedule_id": name, "is_paused": False}, f"Schedule {name} goes on.")
+    found = desk.app.resume_schedule(name)
+    desk.tell({"schedule": found}, _table(desk, [found]))
 
 
 def _check_known(desk: Desk, name: str) -> None:
-    if all(one.id != name for one in desk.app.schedules()):
-        raise _unknown(desk, name)
-
-
-def _unknown(desk: Desk, name: str) -> CliError:
     from bide.errors import did_you_mean
 
-    known = [one.id for one in desk.app.schedules()]
-    return CliError(
-        f"There is no schedule {name!r}.{did_you_mean(name, known)}", Exit.NOT_FOUND, hints=("bide schedules",)
-    )
+    known = [one.name for one in all_of(desk)]
+    if name not in known:
+        told = f"There is no schedule {name!r}.{did_you_mean(name, known)}"
+        raise CliError(told, Exit.NOT_FOUND, hints=("bide schedules",))
 
 
 @command

@@ -56,8 +56,10 @@ def _head(found: ThreadView, children: Sequence[str], now: datetime) -> list[Ren
         told.append(("changed", f"{words.stamp(found.updated_at)} ({words.ago(found.updated_at, now)})"))
     told += _run_facts(found, now)
     if isinstance(found.values, Mapping):
-        told += [("state" if not number else "", f"{key} = {words.value(value, 200)}")
-                 for number, (key, value) in enumerate(found.values.items())]
+        told += [
+            ("state" if not number else "", f"{key} = {words.value(value, 200)}")
+            for number, (key, value) in enumerate(found.values.items())
+        ]
     if found.next:
         told.append(("next", ", ".join(found.next)))
     if found.parent:
@@ -119,26 +121,20 @@ def _how(wait: Wait) -> str:
 
 def _lines(lines: Sequence[Happening]) -> list[RenderableType]:
     """Show the timeline; a day is named when it begins."""
+    from rich.padding import Padding
     from rich.text import Text
 
-    from bide.cli.happenings import mark_of, style_of
+    from bide.cli.happenings import told
     from bide.cli.tables import heading
 
     shown: list[RenderableType] = []
     day: Any = None
     for one in lines:
-        at = one.at.astimezone()
-        if at.date() != day:
-            day = at.date()
+        date = one.at.astimezone().date()
+        if date != day:
+            day = date
             shown.append(heading(f"Timeline, {day}") if not shown else Text(f"  {day}", style="dim"))
-        style = style_of(one.kind)
-        shown.append(
-            Text.assemble(
-                (f"  {at:%H:%M:%S}.{at.microsecond // 1000:03}  ", "dim"),
-                (f"{mark_of(one.kind)} {one.what:<12}", style),
-                f" {one.detail}",
-            )
-        )
+        shown.append(Padding(told(one), (0, 0, 0, 2), expand=False))
     return shown
 
 

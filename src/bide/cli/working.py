@@ -30,11 +30,15 @@ class Pace:
 def worker(
     desk: Desk,
     pace: Pace,
-    queues: Annotated[list[str] | None, typer.Option("--queue", "-q", help="Serve this queue; may be repeated.")] = None,
+    queues: Annotated[
+        list[str] | None, typer.Option("--queue", "-q", help="Serve this queue; may be repeated.")
+    ] = None,
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="Stop when nothing is ready: for scripts and cron jobs.")
     ] = False,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="One line for each run that it drives.")] = 0,
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, help="One line for each run that it drives.")
+    ] = 0,
 ) -> None:
     """Drive runs, and see to what is due. Ctrl-C or SIGTERM lets steps finish, gives runs back, and stops."""
     desk.need_graphs("bide worker")
@@ -102,7 +106,10 @@ def _until_idle(desk: Desk, app: Bide, queues: tuple[str, ...]) -> None:
         if not driven and not tended.is_something:
             break
     told = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()) or "nothing was ready"
-    desk.tell({"driven": sum(outcomes.values()), "outcomes": outcomes}, f"{words.count(sum(outcomes.values()), 'run')}: {told}.")
+    desk.tell(
+        {"driven": sum(outcomes.values()), "outcomes": outcomes},
+        f"{words.count(sum(outcomes.values()), 'run')}: {told}.",
+    )
 
 
 class _Lines(logging.Handler):

@@ -8,6 +8,7 @@ Whoever goes on from an id that was ever told gets all that was not told before 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from threading import Event as Signal
 from typing import Any, Literal, NamedTuple
 
 from bide.clock import elapsed
@@ -128,7 +129,7 @@ class Following:
         self._heard = self.store.doorbell.rings
         # Bells ring for all threads: who follows one does not look more often than it would after a step.
         if is_rung and (left := SHORTEST_NAP - (elapsed() - began)) > 0:
-            self.store.doorbell.wait(left, self._heard)
+            Signal().wait(left)
         self._nap = min(self._nap * 2, LONGEST_NAP)
 
     def _event(self, tail: Tail, told: StepRow | LineRow) -> Event:

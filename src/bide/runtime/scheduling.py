@@ -40,6 +40,11 @@ class Schedule:
     error: str | None = None
     """Why it has started nothing when it was last due, if it has not."""
 
+    @property
+    def id(self) -> str:
+        """Its name, which is all that it takes to find it."""
+        return self.name
+
 
 class Schedules:
     """The part of an application that starts runs by the clock."""

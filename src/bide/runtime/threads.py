@@ -5,27 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bide.errors import UnknownThreadError
+from bide.clock import Instant
+from bide.errors import GraphError, UnknownThreadError, did_you_mean
 from bide.runtime.reading import run_of, wait_of
 from bide.runtime.registered import Graphs
-from bide.runtime.views import Thread, Wait, moment
+from bide.runtime.views import Thread, moment
 from bide.store import Store
-from bide.types import RunStatus, WaitStatus
+from bide.store.listing import AFTER_ALL, Filter, ListedThread, list_rows, read_shown
+from bide.types import RunStatus
 
 
 def read_thread(store: Store, graphs: Graphs, thread_id: str) -> Thread:
     """Return a thread as it stands; its state is there when its graph is known here."""
-    row = store.thread(thread_id)
+    row = read_shown(store, thread_id)
     if row is None:
-        raise UnknownThreadError(
-            f"There is no thread {thread_id!r} in {store.database.path!r}. Check the id, and which database is open."
-        )
-    runs = store.runs(thread_id, most=1000)
-    alive = [run for run in runs if run.status not in _OVER]
-    shown = next((run for run in (*(run for run in alive if run.status is not RunStatus.QUEUED), *alive, *runs)), None)
-    run = None if shown is None else run_of(thread_id, shown)
+        raise _unknown(store, thread_id)
+    run = None if row.run is None else run_of(thread_id, row.run)
     values, next_ = _state(graphs, row.graph, thread_id)
-    waits = tuple(_open_waits(store, graphs, thread_id))
     return Thread(
         thread_id,
         row.graph,
@@ -33,20 +29,12 @@ def read_thread(store: Store, graphs: Graphs, thread_id: str) -> Thread:
         moment(row.created_at),  # type: ignore[arg-type]
         None if run is None else run.updated_at,
         run,
-        waits,
+        tuple(wait_of(graphs, wait) for wait in row.waits),
         values,
         next_,
         None if run is None else run.error,
-        None if shown is None else shown.parent,
+        row.parent,
     )
-
-
-_OVER = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
-
-
-def _open_waits(store: Store, graphs: Graphs, thread_id: str) -> list[Wait]:
-    rows = store.waits_of(thread_id)
-    return [wait_of(graphs, row) for row in rows if row.status is WaitStatus.OPEN and not row.is_consumed]
 
 
 def _state(graphs: Graphs, name: str, thread_id: str) -> tuple[Any, tuple[str, ...]]:
@@ -58,16 +46,57 @@ def _state(graphs: Graphs, name: str, thread_id: str) -> tuple[Any, tuple[str, .
 
 
 def list_threads(
-    store: Store, *, status: RunStatus | str | None = None, graph: str | None = None, most: int = 100
+    store: Store,
+    *,
+    status: RunStatus | str | None = None,
+    graph: str | None = None,
+    owner: str | None = None,
+    parent: str | None = None,
+    after: Thread | str | None = None,
+    most: int = 100,
 ) -> Sequence[Thread]:
-    """List threads, newest first."""
-    wanted = None if status is None else RunStatus(status).value
-    found: list[Thread] = []
-    for row in store.threads(most=100_000 if wanted or graph else most):
-        if (wanted is None or row.status == wanted) and (graph is None or row.graph == graph):
-            created, updated = moment(row.created_at), moment(row.updated_at)
-            shown = None if row.status is None else RunStatus(row.status)
-            found.append(Thread(row.thread_id, row.graph, shown, created, updated))  # type: ignore[arg-type]
-            if len(found) >= most:
-                break
-    return found
+    """List threads, newest first: those with this status, graph, owner or parent, behind the last one that was seen.
+
+    What they wait for and their state is not read; see `read_thread`.
+    """
+    chosen = Filter(_status(status), graph, owner, parent)
+    return [_listed(row) for row in list_rows(store, chosen, _place(store, after), most)]
+
+
+def _listed(row: ListedThread) -> Thread:
+    return Thread(
+        row.thread_id,
+        row.graph,
+        None if row.status is None else RunStatus(row.status),
+        moment(row.created_at),  # type: ignore[arg-type]
+        moment(row.updated_at),
+        error=row.error,
+        parent=row.parent,
+    )
+
+
+def _status(status: RunStatus | str | None) -> RunStatus | None:
+    try:
+        return None if status is None else RunStatus(status)
+    except ValueError:
+        known = [one.value for one in RunStatus]
+        hint = did_you_mean(status, known)
+        raise GraphError(f"status={status!r} is none of a run.{hint} There are {', '.join(known)}.") from None
+
+
+def _place(store: Store, after: Thread | str | None) -> tuple[Instant, str]:
+    """Return where the list goes on: a thread that was listed knows its place, also when it was deleted since."""
+    if after is None:
+        return AFTER_ALL, ""
+    if isinstance(after, Thread):
+        return round(after.created_at.timestamp() * 1000), after.thread_id
+    row = store.thread(str(after))
+    if row is None:
+        raise _unknown(store, str(after))
+    return row.created_at, row.thread_id
+
+
+def _unknown(store: Store, thread_id: str) -> UnknownThreadError:
+    return UnknownThreadError(
+        f"There is no thread {thread_id!r} in {store.database.path!r}. Check the id, and which database is open."
+    )

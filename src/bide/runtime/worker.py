@@ -60,6 +60,7 @@ class Worker:
         self._stopping = threading.Event()
         self._waiting: SimpleQueue[tuple[Claim, RunControl] | None] = SimpleQueue()
         self._main: threading.Thread | None = None
+        self._working = threading.Event()
 
     # ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,6 +72,7 @@ class Worker:
             self._assist(self._keep_tending, "bide-tender")
             for number in range(self.concurrency):
                 self._assist(self._keep_driving, f"bide-run-{number}")
+            self._working.set()
             while not self._stopping.is_set():
                 self._claim_some()
             self._drain()
@@ -97,6 +99,11 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         """Stop, and wait for it."""
         self.stop()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it is known as a worker, and claims."""
+        return self._working.is_set() and not self._stopping.is_set()
 
     @property
     def busy(self) -> int:

@@ -137,6 +137,10 @@ class Claiming:
 
         def work(tx: Transaction) -> Reaped:
             ended.clear()
+            # Before anything else: a worker that was heard of since we looked keeps its row, and its runs.
+            seen = {"worker_id": worker_id, "lease_until": lease_until}
+            if lease_until is not None and tx.run("lay_off_worker", seen) != 1:
+                return Reaped()
             writing = Writing(tx, store.bodies, store.clock.now())
             held = tx.all("list_held", {"worker_id": worker_id, "most": most})
             for thread_id in sorted({row[0] for row in held}):

@@ -6,7 +6,10 @@ from bide.clock import Instant
 from bide.errors import ConflictError
 from bide.store.bodies import collect_blobs
 from bide.store.database import Transaction
-from bide.store.rows import CheckpointRow
+from bide.store.ending import end_thread
+from bide.store.rows import CheckpointRow, Report
+from bide.store.writes import Writing
+from bide.types import RunStatus
 
 _EVERYTHING_OF_A_THREAD = (
     "delete_thread",
@@ -29,6 +32,18 @@ def delete_everything(tx: Transaction, thread_id: str, now: Instant) -> None:
     for query in _EVERYTHING_OF_A_THREAD:
         tx.send(query, key)
     collect_blobs(tx, uses)
+
+
+def end_before_deletion(writing: Writing, thread_id: str) -> list[str]:
+    """End the live run of a thread that is about to be deleted: its parent hears of it, and its children are seen to.
+
+    Return the deliveries to match after the commit.
+    """
+    runs = writing.tx.all("list_run_ids", {"thread_id": thread_id})
+    live = [run_id for run_id, status in runs if status not in ("done", "failed", "cancelled", "dead")]
+    if not live:
+        return []
+    return end_thread(writing, thread_id, live[0], Report(RunStatus.CANCELLED, error="its thread was deleted"))
 
 
 def check_parent(tx: Transaction, thread_id: str, row: CheckpointRow | None, head: int) -> None:

@@ -23,10 +23,10 @@ class AlreadyStored(ConflictError):
     """Somebody stored the same fact at the same moment, and was first."""
 
 
-def end_run(writing: Writing, thread_id: str, status: RunStatus) -> None:
+def end_run(writing: Writing, thread_id: str, status: RunStatus, *, is_replaced: bool = False) -> None:
     """Do what belongs to the end of a run, in its transaction: who was behind it comes next, its children follow."""
     tx, now = writing.tx, writing.now
-    if status is not RunStatus.DEAD:
+    if status is not RunStatus.DEAD and not is_replaced:
         tx.send("promote_next", {"thread_id": thread_id, "now": now})
     if status in (RunStatus.DONE, RunStatus.CANCELLED):
         is_cancelled = int(status is RunStatus.CANCELLED)
@@ -41,9 +41,11 @@ def tell_parent(writing: Writing, thread_id: str, run_id: str, report: Report) -
     return store_fact(writing, Fact("child", thread_id, result, "bide", external_id, writing.now))
 
 
-def end_thread(writing: Writing, thread_id: str, run_id: str, report: Report) -> list[str]:
+def end_thread(
+    writing: Writing, thread_id: str, run_id: str, report: Report, *, is_replaced: bool = False
+) -> list[str]:
     """Do all of it for a run that is ended from outside; return the deliveries to match after the commit."""
-    end_run(writing, thread_id, report.status)
+    end_run(writing, thread_id, report.status, is_replaced=is_replaced)
     row = writing.tx.one("read_parent", {"thread_id": thread_id})
     if row is None or row[0] is None:
         return []

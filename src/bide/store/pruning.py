@@ -75,6 +75,23 @@ class Keeper(NamedTuple):
 
         return self.database.write("expire", delete)
 
+    def let_facts_go(
+        self, before: Instant, after: tuple[Instant, str], most: int
+    ) -> tuple[list[tuple[Instant, str]], Pruned]:
+        """Let go of a page of facts from before a moment; return which were looked at, and what went."""
+        params = {"owner": self.bodies.owner, "before": before, "after_time": after[0], "after": after[1]}
+
+        def let_go(tx: Transaction) -> tuple[list[tuple[Instant, str]], Pruned]:
+            page = tx.all("list_old_deliveries", {**params, "most": most})
+            gone = [(delivery_id, size) for _, delivery_id, *fact, size in page if not _is_awaited(tx, *fact)]
+            rows = 0
+            for delivery_id, _ in gone:
+                rows += tx.run("drop_delivery_keys", {"delivery_id": delivery_id})
+                rows += tx.run("drop_delivery", {"delivery_id": delivery_id})
+            return [(row[0], row[1]) for row in page], Pruned(rows=rows, bytes=sum(size for _, size in gone))
+
+        return self.database.write("expire", let_go)
+
     def _planned(self, tx: Transaction, thread_id: str, rule: Rule) -> Plan | None:
         plan = plan_thread(tx, self.bodies, thread_id, rule)
         if plan is None or (plan.is_empty and not unused_blobs(tx, self.bodies, thread_id)):
@@ -115,6 +132,15 @@ class Keeper(NamedTuple):
         if is_last:
             done = done.plus(_drop_unused_blobs(tx, self.bodies, plan.thread_id))
         return True, done
+
+
+def _is_awaited(tx: Transaction, kind: str, name: str, wakes: int) -> bool:
+    """Whether somebody may still ask how a child has ended: its name begins with that of its parent, who may wait for
+    it long after, and has not heard of it yet."""
+    if kind != "child" or wakes:
+        return False
+    above = [name[:at] for at, letter in enumerate(name) if letter == "/"]
+    return any(tx.one("read_thread", {"thread_id": thread_id}) is not None for thread_id in above)
 
 
 def _is_branched(tx: Transaction, plan: Plan, ns: str) -> bool:

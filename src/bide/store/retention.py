@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from bide.clock import Instant
@@ -13,6 +13,8 @@ from bide.waits.durations import Duration, length_of
 
 Horizon = datetime | str
 """A point in time: a datetime with its zone, or the id of a checkpoint."""
+DELIVERIES_STAY = timedelta(days=30)
+"""For how long facts are kept, unless a policy says otherwise: so long the same one is known when it comes again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +23,27 @@ class Retention:
 
     `keep_last` keeps so many of the newest checkpoints of each graph of a thread, and lets older ones go; `older_than`
     lets go those of a certain age. With both, a checkpoint goes that neither keeps. `ttl` deletes a whole thread when
-    nothing has happened in it for so long, unless it waits for something or runs. `every` is how often the store looks.
+    nothing has happened in it for so long, unless it waits for something or runs. `deliveries` is for how long facts
+    from outside are kept, and the keys of starts: so long the same one that comes again is known, and a wait can look
+    back for it; None keeps them. `every` is how often the store looks.
     """
 
     keep_last: int | None = None
     older_than: Duration | None = None
     ttl: Duration | None = None
+    deliveries: Duration | None = DELIVERIES_STAY
     every: Duration = "1h"
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        if self.keep_last is None and self.older_than is None and self.ttl is None:
+        says_nothing = self.keep_last is None and self.older_than is None and self.ttl is None
+        if says_nothing and (self.deliveries is None or self.deliveries is DELIVERIES_STAY):
             raise RetentionError(
-                "Retention() says nothing about what may go. Give keep_last=50, older_than='30d' or ttl='90d'; to keep "
-                "everything, open the store without retention."
+                "Retention() says nothing about what may go. Give keep_last=50, older_than='30d', ttl='90d' or "
+                "deliveries='30d'; to keep everything, open the store without retention."
             )
         _check_count(self.keep_last)
-        for name in ("older_than", "ttl", "every"):
+        for name in ("older_than", "ttl", "deliveries", "every"):
             value = getattr(self, name)
             if value is not None or name == "every":
                 milliseconds_of(name, value)
@@ -56,7 +62,7 @@ class Pruned(NamedTuple):
     checkpoints: int = 0
     """Checkpoints of threads that stay."""
     rows: int = 0
-    """Other rows: parts of large values, settled waits, ended runs, old events, and what has expired."""
+    """Other rows: parts of large values, settled waits, ended runs, old events and facts, and what has expired."""
     bytes: int = 0
     """How many bytes of stored values all these held."""
     failed: tuple[tuple[str, str], ...] = ()
@@ -90,6 +96,8 @@ class Rule(NamedTuple):
     """Those of the thread's own graph that come before this one may go."""
     at_rest_since: Instant | None = None
     """Threads may go in which nothing has happened since."""
+    delivered_before: Instant | None = None
+    """Facts, and keys of starts, from before this moment may go."""
 
     @property
     def lets_checkpoints_go(self) -> bool:
@@ -116,6 +124,7 @@ def rule_of(
     older_than: Duration | None = None,
     ttl: Duration | None = None,
     horizon: datetime | None = None,
+    deliveries: Duration | None = None,
 ) -> Rule:
     """Read what a caller says may go."""
     _check_count(keep_last)
@@ -124,7 +133,9 @@ def rule_of(
     before = None if older_than is None else now - milliseconds_of("older_than", older_than)
     if horizon is not None:
         before = _instant(horizon)
-    return Rule(keep_last, before, None, None if ttl is None else now - milliseconds_of("ttl", ttl))
+    at_rest_since = None if ttl is None else now - milliseconds_of("ttl", ttl)
+    delivered_before = None if deliveries is None else now - milliseconds_of("deliveries", deliveries)
+    return Rule(keep_last, before, None, at_rest_since, delivered_before)
 
 
 def milliseconds_of(name: str, value: object) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bide.clock import uuid7
 from bide.errors import ConflictError, IdempotencyError, ThreadBusyError
@@ -90,7 +90,7 @@ class Starting:
             chosen = [row for row in runs if run_id is None or row[0] == run_id]
             ended.clear()
             for row in chosen:  # the newest first: what is queued must not come forward when the live one ends
-                ended.extend(cancel_one(writing, thread_id, row[0], RunStatus(row[1]), reason, by))
+                ended.extend(cancel_one(writing, thread_id, row[0], RunStatus(row[1]), Cancelling(reason, by)))
             return tuple(row[0] for row in chosen)
 
         cancelled = store.database.write("cancel", cancel)
@@ -130,21 +130,30 @@ class Starting:
         return [(row[0], row[1]) for row in rows]
 
 
-def cancel_one(
-    writing: Writing, thread_id: str, run_id: str, status: RunStatus, reason: str, by: str | None
-) -> list[str]:
+class Cancelling(NamedTuple):
+    """Why a run is cancelled, and by whom."""
+
+    reason: str
+    by: str | None = None
+    is_replaced: bool = False
+    """Whether another run takes its place, before those that were queued behind it."""
+
+
+def cancel_one(writing: Writing, thread_id: str, run_id: str, status: RunStatus, cancelling: Cancelling) -> list[str]:
     """Cancel a run of a thread that is held; return the deliveries to match when it is committed."""
     tx, now = writing.tx, writing.now
+    reason = cancelling.reason
     params = {"thread_id": thread_id, "run_id": run_id, "error": f"cancelled: {reason}", "now": now}
     tx.send("cancel_run", params)
     if status is not RunStatus.QUEUED:
         tx.send("cancel_waits", {"thread_id": thread_id, "prefix": "", "length": 0})
     head = tx.one("read_head", {"thread_id": thread_id, "ns": ""})
-    event = event_of("run.cancelled", reason=reason, by=by)
+    event = event_of("run.cancelled", reason=reason, by=cancelling.by)
     writing.log_events(thread_id, run_id, (head and head[0]) or 0, [event])
     if status is RunStatus.QUEUED:
         return []
-    return end_thread(writing, thread_id, run_id, Report(RunStatus.CANCELLED, error=reason))
+    report = Report(RunStatus.CANCELLED, error=reason)
+    return end_thread(writing, thread_id, run_id, report, is_replaced=cancelling.is_replaced)
 
 
 class _Accepting:
@@ -223,8 +232,8 @@ class _Accepting:
                 f"Thread {self.thread_id!r} has a live run ({run_id}), which is {status}. Nothing was started. Wait "
                 f"for its end, answer what it asks, or say what shall happen: if_busy='enqueue', for one."
             )
-        reason = f"a new run took its place ({self.start.if_busy})"
-        self.ended += cancel_one(self.writing, self.thread_id, run_id, status, reason, None)
+        ending = Cancelling(f"a new run took its place ({self.start.if_busy})", is_replaced=True)
+        self.ended += cancel_one(self.writing, self.thread_id, run_id, status, ending)
         if self.start.if_busy == "rollback":
             before = self.tx.one("head_before", {"thread_id": self.thread_id, "run_id": run_id})
             self._begin_at(checkpoint_id(uid, (before and before[0]) or 0))

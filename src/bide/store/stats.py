@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from bide.store.store import Store
 
 
+SOON = 3_600_000
+"""An hour, in milliseconds."""
+
+
 @dataclass(frozen=True)
 class StoreStats:
     """What a store holds. `str()` shows it, `as_dict()` gives it to programs."""
@@ -28,11 +32,24 @@ class StoreStats:
     open_waits: int
     oldest_open_wait: Instant | None
     """Since when the one waits that waits longest."""
+    open_waits_by_kind: Mapping[str, int]
+    """What they wait for: `question`, `breakpoint`, or the kinds of their conditions; one that waits for several things
+    counts for each."""
+    due_soon: int
+    """What the clock brings within an hour, or should have: instants, deadlines, reminders, delayed runs, schedules."""
+    queued_runs: int
+    """Runs that stand behind another one of their thread, or are not due yet."""
     runs: int
     checkpoints: int
     events: int
     journal_lines: int
     deliveries: int
+    deliveries_pending: int
+    """Stored, and not yet brought to everybody who waits for them."""
+    deliveries_unmatched: int
+    """For whom nobody waited, so far."""
+    schedules: int
+    schedules_paused: int
     items: int
     cached_results: int
     blobs: int
@@ -55,18 +72,24 @@ class StoreStats:
 
     def __str__(self) -> str:
         """Show it as a table."""
-        statuses = ", ".join(f"{count} {status}" for status, count in self.threads_by_status.items())
+        statuses = _each(self.threads_by_status)
         since = "" if self.oldest_open_wait is None else f" (the oldest since {iso(self.oldest_open_wait)})"
         lines = [
             ("database", f"{self.database}, schema {self.schema_version}"),
             ("size", f"{_bytes(self.bytes_total)} ({_bytes(self.bytes_free)} free, log {_bytes(self.bytes_log)})"),
             ("threads", f"{self.threads}{f' ({statuses})' if statuses else ''}"),
             ("open waits", f"{self.open_waits}{since}"),
-            ("runs", str(self.runs)),
+            ("waiting for", _each(self.open_waits_by_kind) or "nothing"),
+            ("due within an hour", str(self.due_soon)),
+            ("runs", f"{self.runs} ({self.queued_runs} queued)"),
             ("checkpoints", str(self.checkpoints)),
             ("events", str(self.events)),
             ("journal lines", str(self.journal_lines)),
-            ("deliveries", str(self.deliveries)),
+            (
+                "deliveries",
+                f"{self.deliveries} ({self.deliveries_pending} pending, {self.deliveries_unmatched} unmatched)",
+            ),
+            ("schedules", f"{self.schedules} ({self.schedules_paused} paused)"),
             ("items", str(self.items)),
             ("cached results", str(self.cached_results)),
             ("blobs", f"{self.blobs} ({_bytes(self.blob_bytes)})"),
@@ -86,8 +109,11 @@ def read_stats(store: Store) -> StoreStats:
 def _counted(tx: Transaction, database: Database, version: int, now: Instant) -> StoreStats:
     total, free, log = _sizes(tx, database)
     asked = [tx.ask(query, {}) for query in ("count_rows", "count_open_waits", "count_blobs", "list_workers")]
+    queue = tx.ask("count_queue", {})
+    due = tx.ask("count_due", {"until": now + SOON})
     statuses = tx.all("count_threads", {})
     (counts,), (waits,), (blobs,), workers = (answer() for answer in asked)
+    queued, pending, unmatched, schedules, paused = queue()[0]
     runs, checkpoints, events, journal, items, cached, deliveries, saver, threads = counts
     return StoreStats(
         database=database.path,
@@ -96,11 +122,18 @@ def _counted(tx: Transaction, database: Database, version: int, now: Instant) ->
         threads_by_status={str(status): int(count) for status, count in statuses},
         open_waits=waits[0],
         oldest_open_wait=waits[1],
+        open_waits_by_kind=_kinds(tx),
+        due_soon=due()[0][0],
+        queued_runs=queued,
         runs=runs,
         checkpoints=checkpoints,
         events=events,
         journal_lines=journal,
         deliveries=deliveries,
+        deliveries_pending=pending,
+        deliveries_unmatched=unmatched,
+        schedules=schedules,
+        schedules_paused=paused,
         items=items,
         cached_results=cached,
         blobs=blobs[0],
@@ -112,6 +145,18 @@ def _counted(tx: Transaction, database: Database, version: int, now: Instant) ->
         bytes_free=free,
         bytes_log=log,
     )
+
+
+def _kinds(tx: Transaction) -> dict[str, int]:
+    """Count what is waited for."""
+    ((questions, breakpoints),) = tx.all("count_plain_waits", {})
+    kinds = {"question": int(questions or 0), "breakpoint": int(breakpoints or 0)}
+    kinds |= {str(kind): int(count) for kind, count in tx.all("count_open_leaves", {})}
+    return {kind: count for kind, count in kinds.items() if count}
+
+
+def _each(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def _is_gone(worker: Row, now: Instant) -> bool:

@@ -1,4 +1,4 @@
-"""What somebody at a terminal asks a store: ids by their beginning, who works, what nobody gets on with, its settings."""
+"""What somebody at a terminal asks a store: ids by their beginning, who works, what is stuck, its settings."""
 
 from __future__ import annotations
 

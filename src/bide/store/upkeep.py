@@ -63,9 +63,11 @@ def _policy_of(store: Store) -> dict[str, Any]:
     if policy is None:
         raise RetentionError(
             "prune() was not told what may go, and this store has no policy. Give keep_last=50, older_than='30d', "
-            "horizon=… or ttl='90d', or open the store with retention=Retention(…). Nothing was deleted."
+            "horizon=…, ttl='90d' or deliveries='30d', or open the store with retention=Retention(…). Nothing was "
+            "deleted."
         )
-    return {"keep_last": policy.keep_last, "older_than": policy.older_than, "ttl": policy.ttl}
+    names = ("keep_last", "older_than", "ttl", "deliveries")
+    return {name: getattr(policy, name) for name in names}
 
 
 def _rule_at_checkpoint(store: Store, rule: Rule, horizon: str, named: str | None) -> tuple[Rule, str]:
@@ -102,6 +104,10 @@ class Round:
         if self.rule.lets_checkpoints_go:
             for (thread_id,) in self._long():
                 self._add(self.keeper.prune_thread(thread_id, self.rule))
+        if self.rule.delivered_before is not None:
+            self._let_facts_go(self.rule.delivered_before)
+            mine = {"owner": self.keeper.bodies.owner, "before": self.rule.delivered_before}
+            self._sweep("drop_requests", mine)
         self._sweep("drop_tombstones", {"until": self.now - TOMBSTONES_STAY})
         self._sweep("drop_expired_items", {"now": self.now})
         self._sweep("drop_expired_cache", {"now": self.now})
@@ -148,7 +154,17 @@ class Round:
                 return
             after = page[-1][0]
 
-    def _sweep(self, query: str, params: dict[str, int]) -> None:
+    def _let_facts_go(self, before: Instant) -> None:
+        """Let go of facts that nobody can ask for any more, page by page."""
+        place = (-1, "")
+        while not self.stopped.is_set():
+            page, gone = self.keeper.let_facts_go(before, place, PAGE)
+            self._add(gone)
+            if len(page) < PAGE:
+                return
+            place = page[-1]
+
+    def _sweep(self, query: str, params: dict[str, Any]) -> None:
         """Delete what has expired, some at a time."""
         while not self.stopped.is_set():
             known = {**params, "most": SWEPT_AT_ONCE}

@@ -97,7 +97,7 @@ ORDER BY delivery_id
 LIMIT :most
 
 -- name: page_schedules
-SELECT schedule_id, owner, graph, cron, timezone, is_paused, next_at, last_at, created_at, body
+SELECT schedule_id, owner, graph, cron, timezone, is_paused, next_at, last_at, created_at, error, body
 FROM schedules
 WHERE schedule_id > :schedule_id
 ORDER BY schedule_id
@@ -291,6 +291,37 @@ ORDER BY 1
 SELECT count(*), min(created_at)
 FROM waits
 WHERE status = 'open'
+
+-- name: count_open_leaves
+-- What those who wait, wait for; one that waits for several things counts for each.
+SELECT c.kind, count(DISTINCT w.wait_id)
+FROM waits w
+JOIN conditions c ON c.wait_id = w.wait_id
+WHERE w.status = 'open'
+AND c.is_open = 1
+GROUP BY c.kind
+ORDER BY c.kind
+
+-- name: count_plain_waits
+-- Those that say no condition: questions, and threads that were told to stop before or after a node.
+SELECT sum(CASE WHEN kind IN ('call', 'return') THEN 1 ELSE 0 END),
+    sum(CASE WHEN kind IN ('call', 'return') THEN 0 ELSE 1 END)
+FROM waits
+WHERE status = 'open'
+AND NOT EXISTS (SELECT 1 FROM conditions c WHERE c.wait_id = waits.wait_id)
+
+-- name: count_queue
+SELECT (SELECT count(*) FROM runs WHERE status = 'queued'), (SELECT count(*) FROM deliveries WHERE is_pending = 1),
+    (SELECT count(*) FROM deliveries WHERE is_pending = 0 AND wakes = 0), (SELECT count(*) FROM schedules),
+    (SELECT count(*) FROM schedules WHERE is_paused = 1)
+
+-- name: count_due
+-- What the clock brings until a moment: instants, deadlines, reminders, delayed runs, schedules.
+SELECT (SELECT count(*) FROM conditions WHERE is_open = 1 AND due_at <= :until)
+    + (SELECT count(*) FROM waits WHERE status = 'open' AND deadline <= :until)
+    + (SELECT count(*) FROM waits WHERE status = 'open' AND remind_at <= :until)
+    + (SELECT count(*) FROM runs WHERE status = 'queued' AND due_at <= :until)
+    + (SELECT count(*) FROM schedules WHERE is_paused = 0 AND next_at <= :until)
 
 -- name: count_rows
 SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM checkpoints), (SELECT count(*) FROM events),

@@ -241,6 +241,46 @@ AND hash = :hash
 
 -- ── What has expired ───────────────────────────────────────────────────────────────────────────────────────────────
 
+-- name: list_old_deliveries
+-- Facts from before a moment, oldest first; what a question that is still of use was answered with stays. Open waits
+-- have looked back when they were registered, so they need nothing that is here.
+SELECT d.received_at, d.delivery_id, d.kind, d.name, d.wakes, length(d.body)
+FROM deliveries d
+WHERE d.received_at < :before
+AND (d.received_at, d.delivery_id) > (:after_time, :after)
+AND d.owner = :owner
+AND d.is_pending = 0
+AND NOT EXISTS (
+    SELECT 1
+    FROM conditions c
+    JOIN waits w ON w.wait_id = c.wait_id
+    WHERE c.delivery_id = d.delivery_id
+    AND w.consumed = 0
+)
+ORDER BY d.received_at, d.delivery_id
+LIMIT :most
+
+-- name: drop_delivery_keys
+DELETE FROM delivery_keys
+WHERE delivery_id = :delivery_id
+
+-- name: drop_delivery
+DELETE FROM deliveries
+WHERE delivery_id = :delivery_id
+AND is_pending = 0
+
+-- name: drop_requests
+DELETE FROM requests
+WHERE (owner, key) IN (
+    SELECT owner, key
+    FROM requests
+    WHERE created_at < :before
+    AND owner = :owner
+    ORDER BY created_at
+    LIMIT :most
+    /* lock: skip locked */
+)
+
 -- name: drop_tombstones
 DELETE FROM tombstones
 WHERE uid IN (
