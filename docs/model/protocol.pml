@@ -98,7 +98,7 @@ inline lock_thread() { lock(thread_row) }
 #define holds(r) (runs[r].status == running && runs[r].epoch == mine)
 #endif
 
-/* An epoch is a number that no worker holds: the fence asks for no more, and numbers that only grow make more states. */
+/* An epoch is a number that no worker holds: the fence asks for no more. Numbers that only grow make more states. */
 #define is_held(epoch) (epoch == holding[0] || epoch == holding[1] || epoch == holding[2])
 
 inline next_epoch(r) {

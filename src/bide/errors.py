@@ -21,6 +21,7 @@
     ├── WaitExpired                inside a node: nobody answered in time
     ├── WaitCancelled              inside a node: its question was withdrawn
     ├── ReplayMismatchError        the node did something else than when it was first run
+    ├── ScheduleError              a schedule that cannot be meant, or is not there
     ├── StepError                  a `step()` was used wrongly, or cannot be kept
     ├── NodeTimeoutError           a node took longer than its `timeout`
     ├── NodeFailure                a node's error as it was written down, when its own object is gone
@@ -160,6 +161,10 @@ class DeliveryError(BideError, ValueError):
 
 class ReplayMismatchError(BideError, RuntimeError):
     """On replay the node did something else than what its journal holds."""
+
+
+class ScheduleError(BideError, ValueError):
+    """A schedule was said in a way that cannot be meant, or there is none; nothing was changed."""
 
 
 class StepError(BideError, RuntimeError):

@@ -30,6 +30,18 @@ IMPOSSIBLE = {
     "history has two branches": "SELECT thread_id FROM checkpoints WHERE coalesce(parent, 0) <> seq - 1",
     "an epoch went back": "SELECT thread_id FROM (SELECT thread_id, epoch, lag(epoch) OVER "
     "(PARTITION BY thread_id, ns, run_id ORDER BY seq) AS before FROM checkpoints) c WHERE epoch < before",
+    "an answer is nobody's": "SELECT thread_id FROM waits WHERE status = 'answered' "
+    "AND (answer IS NULL OR answered_at IS NULL OR answered_via IS NULL)",
+    "a run has kept its input": "SELECT thread_id FROM runs WHERE input IS NOT NULL",
+    "a condition has no wait": "SELECT wait_id FROM conditions EXCEPT SELECT wait_id FROM waits",
+    "a condition is satisfied by nothing": "SELECT wait_id FROM conditions "
+    "WHERE (is_open = 1 AND wake IS NOT NULL) OR (delivery_id IS NOT NULL AND wake IS NULL)",
+    "a fact was not matched": "SELECT delivery_id FROM deliveries WHERE is_pending = 1",
+    "a fact woke more than it is said to": "SELECT d.delivery_id FROM deliveries d JOIN conditions c "
+    "ON c.delivery_id = d.delivery_id GROUP BY d.delivery_id HAVING count(*) > d.wakes",
+    "a fact is two's alone": "SELECT d.delivery_id FROM deliveries d JOIN conditions c "
+    "ON c.delivery_id = d.delivery_id AND c.exclusive = 1 WHERE d.taken_by IS DISTINCT FROM c.wait_id",
+    "a key has no fact": "SELECT delivery_id FROM delivery_keys EXCEPT SELECT delivery_id FROM deliveries",
     "a row has no thread": "SELECT thread_id FROM runs UNION SELECT thread_id FROM checkpoints "
     "EXCEPT SELECT thread_id FROM threads",
 }

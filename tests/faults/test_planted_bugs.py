@@ -15,6 +15,14 @@ from tests.faults.shop import Shop, drive_many, prepare
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 ORDERS = [f"order-{number}" for number in range(12)]
+FACT = (
+    "INSERT INTO deliveries (delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, "
+    "received_at, body)"
+)
+WOKEN = (
+    "INSERT INTO conditions (wait_id, number, kind, correlation, is_open, exclusive, created_at, delivery_id, wake) "
+    "SELECT wait_id, 0, 'event', 'event:x', 0, 1, 1, 'fact', 'woken' FROM waits WHERE thread_id = 'order-1'"
+)
 TAMPERING = [
     "UPDATE runs SET status = 'waiting' WHERE thread_id = 'order-1'",
     "DELETE FROM checkpoints WHERE thread_id = 'order-1' AND seq = (SELECT max(seq) FROM checkpoints c "
@@ -25,8 +33,20 @@ TAMPERING = [
     "UPDATE waits SET consumed = 0 WHERE thread_id = 'order-1'",
     "DELETE FROM bookings WHERE booked = 'order-1' AND what = 'packed'",
     "INSERT INTO bookings SELECT * FROM bookings WHERE booked = 'order-1'",
-    "INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at) "
-    "VALUES ('order-1', 'x', 'done', 1, 1, 1)",
+    "INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at, lane, owner, rank, crashes) "
+    "VALUES ('order-1', 'x', 'done', 1, 1, 1, 'default/shop@', '', 0, 0)",
+    "INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at, lane, owner, rank, crashes) "
+    "VALUES ('order-1', 'x', 'queued', 1, 1, 1, 'default/shop@', '', 0, 0)",
+    "UPDATE runs SET input = 'again' WHERE thread_id = 'order-1'",
+    "UPDATE waits SET answered_via = NULL WHERE thread_id = 'order-1'",
+    "INSERT INTO conditions (wait_id, number, kind, correlation, is_open, exclusive, created_at) "
+    "VALUES ('nothing', 0, 'event', 'event:x', 1, 0, 1)",
+    "INSERT INTO conditions (wait_id, number, kind, correlation, is_open, exclusive, created_at, delivery_id) "
+    "SELECT wait_id, 0, 'event', 'event:x', 0, 0, 1, 'fact' FROM waits WHERE thread_id = 'order-1'",
+    f"{FACT} VALUES ('fact', '', 's', 'x', 'event', 'n', '', 1, 0, NULL, 1, '')",
+    f"WITH fact AS ({FACT} VALUES ('fact', '', 's', 'x', 'event', 'n', '', 0, 0, NULL, 1, '')) {WOKEN}",
+    f"WITH fact AS ({FACT} VALUES ('fact', '', 's', 'x', 'event', 'n', '', 0, 1, 'other', 1, '')) {WOKEN}",
+    "INSERT INTO delivery_keys (correlation, received_at, delivery_id) VALUES ('event:x', 1, 'fact')",
 ]
 
 

@@ -33,8 +33,7 @@ IMPOSSIBLE = {
     "history has two branches": "SELECT thread_id FROM checkpoints WHERE coalesce(parent, 0) <> seq - 1",
     "an epoch went back": "SELECT thread_id FROM (SELECT thread_id, epoch, lag(epoch) OVER "
     "(PARTITION BY thread_id, ns, run_id ORDER BY seq) AS before FROM checkpoints) c WHERE epoch < before",
-    "a run ended twice": "SELECT thread_id FROM events WHERE kind = 'run.done' "
-    "GROUP BY thread_id HAVING count(*) > 1",
+    "a run ended twice": "SELECT thread_id FROM events WHERE kind = 'run.done' GROUP BY thread_id HAVING count(*) > 1",
 }
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from bide import Bide
+from tests.fleet.gated import build
+from tests.fleet.machines import Fleet
 from tests.fleet.place import Place
+from tests.fleet.scene import LEASE, Scene
 
 MakePlace = Callable[..., Place]
 
@@ -22,3 +26,11 @@ def make_place(request: pytest.FixtureRequest, tmp_path: Path) -> MakePlace:
         return Place(url, str(tmp_path), lease).prepare()
 
     return make
+
+
+@pytest.fixture
+def scene(make_place: MakePlace) -> Iterator[Scene]:
+    """A place in which a worker can be held in the middle of its work."""
+    place = make_place(lease=LEASE)
+    with Bide(place.open(), build(place)) as app, app.store, Fleet(place, "tests.fleet.gated:build") as fleet:
+        yield Scene(app, place, fleet)

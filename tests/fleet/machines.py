@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from tests.fleet.place import Place
 from tests.fleet.programs import nursery
@@ -17,10 +18,29 @@ from tests.fleet.programs import nursery
 SECONDS = 60
 
 
+Options = Mapping[str, Any]
+"""How a worker works, as `Bide.worker` takes it."""
+
+
+class Lot(TypedDict, total=False):
+    """What is different for a process."""
+
+    machine: str
+    """The name of its machine: nobody elsewhere can see whether it lives but by its lease."""
+    network: str
+    """The network that it lives in."""
+    point: str
+    """Where it dies."""
+    trace: str
+    """Where it writes down what it passes."""
+
+
 class Fleet:
     """Processes that are born in one nursery, over one place."""
 
-    def __init__(self, place: Place, graphs: str = "tests.fleet.parcel:build") -> None:
+    def __init__(
+        self, place: Place, graphs: str = "tests.fleet.parcel:build", environment: Mapping[str, str] | None = None
+    ) -> None:
         self.place = place
         self.graphs = graphs
         self.pids: dict[int, int] = {}
@@ -28,7 +48,12 @@ class Fleet:
         self.kills = 0
         self._talk = Lock()
         self._nursery = subprocess.Popen(
-            [sys.executable, str(nursery.__file__)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [sys.executable, str(nursery.__file__)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env={**os.environ, **(environment or {})},
         )
 
     def __enter__(self) -> Self:
@@ -45,18 +70,14 @@ class Fleet:
 
     # ── Being born ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, number: int, *, machine: str = "", point: str = "", trace: str = "", **options: Any) -> int:
-        """Start a worker; with a machine's name, nobody elsewhere can see whether it lives but by its lease."""
-        given = [self.place, self.graphs, options]
-        return self.live("tests.fleet.lives:work", number, given, machine=machine, point=point, trace=trace)
+    def start(self, number: int, *, place: Place | None = None, options: Options, **lot: Unpack[Lot]) -> int:
+        """Start a worker; `place` is ours as it is seen from where it lives."""
+        return self.live("tests.fleet.lives:work", number, [place or self.place, self.graphs, options], **lot)
 
-    def live(
-        self, life: str, number: int, given: list[Any], *, machine: str = "", point: str = "", trace: str = ""
-    ) -> int:
+    def live(self, life: str, number: int, given: list[Any], **lot: Unpack[Lot]) -> int:
         """Start a process that does what is told in `tests/fleet`; return its pid."""
         says = str(Path(self.place.folder) / f"said-{number}.txt")
-        told = {"life": life, "given": given, "machine": machine, "point": point, "trace": trace, "says": says}
-        pid = self.pids[number] = self._ask("born", told)
+        pid = self.pids[number] = self._ask("born", {"life": life, "given": given, "says": says, **lot})
         return pid
 
     def _ask(self, *words: Any) -> Any:

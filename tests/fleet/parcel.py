@@ -90,7 +90,13 @@ class Parcels:
 
     def graph(self) -> CompiledGraph:
         nodes = [self.take_in, self.be_paid, self.rest, self.decide, self.send]
-        return StateGraph(State).add_sequence(nodes).add_edge(START, "take_in").add_edge("send", END).compile(name="parcel")
+        return (
+            StateGraph(State)
+            .add_sequence(nodes)
+            .add_edge(START, "take_in")
+            .add_edge("send", END)
+            .compile(name="parcel")
+        )
 
 
 def build(place: Place) -> list[CompiledGraph]:

@@ -56,7 +56,7 @@ def picture_of(place: Place) -> Picture:
         return Picture(
             sorted(threads, key=repr),
             sorted((CHILD.sub("", name), *rest) for name, *rest in query("SELECT thread_id, node, status FROM waits")),
-            sorted((kind, CHILD.sub("", name), *rest) for kind, name, *rest in query("SELECT kind, name, wakes FROM deliveries")),
+            sorted((CHILD.sub("", name), *rest) for name, *rest in query("SELECT name, kind, wakes FROM deliveries")),
             query("SELECT schedule_id, next_at, last_at FROM schedules"),
             sorted(query("SELECT parcel, what FROM bookings")),
             dict(Counter((one.order, one.what) for one in place.ledger.effects if one.how == "once")),

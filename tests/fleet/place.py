@@ -62,7 +62,12 @@ class Place(NamedTuple):
         import psycopg
 
         with psycopg.connect(self.url, options=f"-c search_path={SCHEMA}", autocommit=True) as server:
-            yield lambda query, *given: fetched(server.execute(query.replace("?", "%s"), given))
+            yield lambda query, *given: fetched(server.execute(in_their_words(query), given))
+
+
+def in_their_words(query: str) -> str:
+    """Return a query as the driver of PostgreSQL wants it."""
+    return query.replace("%", "%%").replace("?", "%s")
 
 
 def fetched(cursor: Any) -> list[tuple[Any, ...]]:

@@ -1,4 +1,7 @@
-"""Short stories that together pass through every operation of the runtime. Each ends the same, however often it began."""
+"""Short stories that together pass through every operation of the runtime.
+
+Each ends the same, however often it was begun.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import operator
 from collections.abc import Callable
 from typing import Annotated, Any, TypedDict
 
-from bide import END, START, CompiledGraph, StateGraph, WaitCancelled, ask, sleep, spawn, step, wait_for
+from bide import CompiledGraph, WaitCancelled, ask, sleep, spawn, step, wait_for
 from bide.waits import all_of, any_of, child, event
 from tests.fleet.parcel import Parcels
 from tests.fleet.place import Place
@@ -69,7 +72,7 @@ class Graphs:
         ]
 
 
-# ── The stories ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── The stories ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def parcel(told: Teller) -> None:

@@ -18,11 +18,11 @@ from bide import Bide
 from tests.faults.size import TIMES
 from tests.fleet.audit import check_nothing_lost_or_doubled, digest
 from tests.fleet.customers import Customers
-from tests.fleet.machines import Fleet
+from tests.fleet.machines import Fleet, Lot
 from tests.fleet.parcel import build
 from tests.store.waiting import holds_at_last
 
-KILLS = int(os.environ.get("K","250")) * TIMES
+KILLS = 250 * TIMES
 """On each of two databases."""
 WORKERS = 6
 AT_ONCE = 24
@@ -56,8 +56,8 @@ class Killer:
 
     def start(self, number: int) -> None:
         # Of the odd ones nobody can see whether they live: they are missed when their lease has run out.
-        machine = f"machine-{number}" if number % 2 else ""
-        self.fleet.start(number, machine=machine, concurrency=4, poll=0.2)
+        lot: Lot = {"machine": f"machine-{number}"} if number % 2 else {}
+        self.fleet.start(number, options={"concurrency": 4, "poll": 0.2}, **lot)
 
     def _rage(self) -> None:
         try:
@@ -81,9 +81,9 @@ def test_workers_that_are_killed_at_random_lose_nothing_and_do_nothing_twice(mak
             while not killer.is_over.wait(0.05):
                 customers.go_round()
             kills = fleet.kills
-            have_all_arrived = holds_at_last(lambda: customers.go_round(is_enough=True) or not customers.under_way, SECONDS)
+            is_over = holds_at_last(lambda: customers.go_round(is_enough=True) or not customers.under_way, SECONDS)
 
-        assert have_all_arrived, {parcel: customers.why(parcel) for parcel in customers.under_way}
+        assert is_over, {parcel: customers.why(parcel) for parcel in customers.under_way}
         check_nothing_lost_or_doubled(app, place, customers.sent)
         with place.looking() as query:
             ((reaped,),) = query("SELECT count(*) FROM events WHERE kind = 'run.reaped'")

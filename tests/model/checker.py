@@ -26,7 +26,7 @@ class Verdict:
 
     broken: str
     complete: bool
-    unreached: list[str]
+    unreached: frozenset[str]
     story: str
 
     def __str__(self) -> str:
@@ -36,22 +36,17 @@ class Verdict:
 
 def search_promises(folder: Path, *flags: str) -> Verdict:
     """Look at every state of the model for a broken assertion and for a deadlock."""
-    return search(folder, flags, ("-O1", *PROMISES))
-
-
-def break_promise(folder: Path, *flags: str) -> Verdict:
-    """Do the same where a broken promise is soon found: what counts is how fast the search can begin."""
-    return search(folder, flags, ("-O0", *PROMISES))
+    return search(folder, flags, PROMISES)
 
 
 def search_formula(folder: Path, name: str, *flags: str) -> Verdict:
     """Look for a story in which a formula does not hold, however unfair the scheduler is."""
-    return search(folder, flags, ("-O1", *FORMULAS), "-A", "-a", "-N", name)
+    return search(folder, flags, FORMULAS, "-A", "-a", "-N", name)
 
 
 def break_formula(folder: Path, name: str, *flags: str) -> Verdict:
     """Look for a story in which a formula does not hold though the scheduler is fair to everybody."""
-    return search(folder, flags, ("-O1", *FAIR_FORMULAS), "-A", "-a", "-f", "-N", name)
+    return search(folder, flags, FAIR_FORMULAS, "-A", "-a", "-f", "-N", name)
 
 
 def search(folder: Path, flags: Sequence[str], how: Sequence[str], *options: str) -> Verdict:
@@ -59,7 +54,8 @@ def search(folder: Path, flags: Sequence[str], how: Sequence[str], *options: str
     shutil.copy(MODEL, folder)
     spin, defines = found(SPIN), [f"-D{flag}" for flag in flags]
     say([spin, "-a", *defines, MODEL.name], folder)
-    say([found(C_COMPILER), "-w", *how, "-o", "pan", "pan.c"], folder)  # -w: gcc 12 warns of bounds that Spin checks
+    # -w: gcc 12 warns of bounds that Spin checks. And no -O: to compile better takes longer than these searches gain.
+    say([found(C_COMPILER), "-w", *how, "-o", "pan", "pan.c"], folder)
     said = say([str(folder / "pan"), f"-m{DEPTH}", *options], folder)
     broken = re.search(r"^pan:1: (.*) \(at depth", said, re.MULTILINE)
     story = say([spin, "-p", "-t", *defines, MODEL.name], folder)[-6000:] if broken else ""
@@ -67,10 +63,10 @@ def search(folder: Path, flags: Sequence[str], how: Sequence[str], *options: str
     return Verdict(broken[1] if broken else "", "Full statespace search" in said and not cut, unreached(said), story)
 
 
-def unreached(said: str) -> list[str]:
-    """The places of the model that no story came to; those of the formulas are Spin's own."""
-    model, _, _ = said.partition("unreached in claim")
-    return re.findall(rf"{re.escape(MODEL.name)}:\d+, state \d+, (.*)", model)
+def unreached(said: str) -> frozenset[str]:
+    """The lines of the model's processes that no story came to, each with its number."""
+    processes = re.findall(r"^unreached in proctype \w+\n((?:\t.*\n)*)", said, re.MULTILINE)
+    return frozenset(re.findall(rf"{re.escape(MODEL.name)}:(\d+, state \d+, .*)", "".join(processes)))
 
 
 def found(need: Need) -> str:

@@ -39,6 +39,7 @@ def split_line(text: str) -> tuple[str, str, str]:
     return text.partition("\n")
 
 
+@pytest.mark.requirement("Z0-41")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_prints_what_it_shows(path, tmp_path):
     session = session_of(path)

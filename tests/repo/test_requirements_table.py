@@ -14,7 +14,7 @@ from tests.repo.source_files import ROOT
 
 # Numbers are added here with their rows, and never taken away.
 PROMISED = (
-    "Z0-01…05 Z0-09 Z0-11 Z0-17 Z0-28 Z0-32…34 Z1-12…17 Z1-20 Z1-24…25 Z1-28 Z1-30 Z1-32 "
+    "Z0-01…24 Z0-26…28 Z0-30…43 Z1-02…08 Z1-12…25 Z1-27…34 "
     "T2-01…02 T2-05…16 T2-21…22 T2-24 T2-27…28 T2-31 S3-01…15 L4-01…10 L4-12…16"
 )
 ROW = re.compile(r"^\| (?P<number>[A-Z]\d-\d\d) \| (?P<asked>[^|]+) \| (?P<tests>[^|]+) \|$", re.MULTILINE)

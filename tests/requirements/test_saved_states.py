@@ -189,7 +189,7 @@ def test_damaged_checkpoint_is_a_typed_error_that_names_it_and_other_threads_go_
 
 @pytest.mark.seed("test_checkpoint.rs::test_file_checkpointer_readonly_directory", "store/*_test.go::permissions")
 @pytest.mark.seed("test_checkpointer.py::test_postgresql_setup_failure_falls_back_to_memory")
-@pytest.mark.requirement("T2-27")
+@pytest.mark.requirement("T2-27", "Z0-10", "Z0-42")
 def test_place_that_cannot_be_written_is_an_error_and_never_a_store_in_memory(tmp_path: Path):
     (tmp_path / "bide.db").mkdir()
 
@@ -220,7 +220,7 @@ def test_file_that_is_no_store_is_refused_and_left_as_it_was(tmp_path: Path):
 
 @pytest.mark.seed("test_checkpointer.py::test_sqlite_returns_memory_saver")
 @pytest.mark.seed("test_checkpointer.py::test_checkpointer_survives_multiple_calls")
-@pytest.mark.requirement("Z0-03", "Z0-11")
+@pytest.mark.requirement("Z0-03", "Z0-11", "Z0-10", "Z0-42")
 def test_sqlite_is_durable_and_the_same_for_every_graph_that_opens_it(driver: Driver, tmp_path: Path):
     """Zerg turns a SQLite URL into a store in memory, and loses the thread."""
     for given in ({}, {"visited": ["again"]}):
@@ -236,7 +236,7 @@ def test_sqlite_is_durable_and_the_same_for_every_graph_that_opens_it(driver: Dr
 
 @pytest.mark.seed("test_checkpointer.py::test_sqlite_memory_returns_memory_saver")
 @pytest.mark.seed("test_checkpointer.py::test_memory_saver_can_store_and_retrieve_checkpoint")
-@pytest.mark.requirement("Z0-05", "Z0-11")
+@pytest.mark.requirement("Z0-05", "Z0-11", "Z0-42")
 @pytest.mark.parametrize("opened", [MemorySaver, lambda: Store.open(":memory:")], ids=["saver", "url"])
 def test_store_in_memory_keeps_threads_and_leaves_no_file(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[[], Store]
@@ -252,7 +252,7 @@ def test_store_in_memory_keeps_threads_and_leaves_no_file(
 
 
 @pytest.mark.seed("test_checkpointer.py::test_unknown_database_falls_back_to_memory")
-@pytest.mark.requirement("Z0-11")
+@pytest.mark.requirement("Z0-11", "Z0-10", "Z0-42")
 @pytest.mark.parametrize("url", ["mysql://host/db", "oracle:thing", "bide.db"])
 def test_unknown_database_is_refused_with_the_known_forms(url: str):
     with pytest.raises(StoreError, match="sqlite:///"):
@@ -261,7 +261,7 @@ def test_unknown_database_is_refused_with_the_known_forms(url: str):
 
 @pytest.mark.seed("test_checkpointer.py::test_default_engine_used_when_none_provided")
 @pytest.mark.seed("test_checkpoint.rs::test_execution_without_checkpointer")
-@pytest.mark.requirement("T2-05", "Z0-11")
+@pytest.mark.requirement("T2-05", "Z0-11", "Z0-42")
 def test_graph_without_a_store_runs_and_keeps_nothing_anywhere(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

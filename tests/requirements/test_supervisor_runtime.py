@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -13,14 +12,11 @@ from bide import (
     AIMessage,
     AlreadyAnsweredError,
     Bide,
-    CompiledGraph,
     HumanMessage,
     MessagesState,
     Store,
-    all_of,
     any_of,
     ask,
-    get_stream_writer,
     interrupt,
     spawn,
     step,
@@ -29,56 +25,7 @@ from bide import (
 from bide.waits import approval, child, event
 from tests.requirements.conftest import MakeWorld
 from tests.requirements.graphs import in_line
-from tests.runtime.world import StillClock, World
-
-
-class Task(TypedDict, total=False):
-    task: str
-    model: str
-    fail: bool
-    report: Any
-    summary: str
-
-
-class Talk(TypedDict, total=False):
-    tasks: list[str]
-    jobs: list[Any]
-    reports: Annotated[list[Any], operator.add]
-
-
-def works(state: Task) -> Task:
-    """A worker that needs somebody outside to finish: so a test decides when it is done."""
-    found = ask(f"What about {state['task']}?")
-    if found == "break":
-        raise RuntimeError("the logs are gone")
-    return {"report": found, "summary": f"{state['task']}: {found}"}
-
-
-def worker() -> CompiledGraph:
-    return in_line(Task, works).compile(name="worker")
-
-
-def supervisor(*nodes: Any) -> CompiledGraph:
-    return in_line(Talk, *nodes).compile(name="supervisor")
-
-
-def delegates(state: Talk) -> Talk:
-    """One worker after the other."""
-    return {"reports": [wait_for(child(spawn("worker", {"task": task}))).value for task in state["tasks"]]}
-
-
-def delegates_together(state: Talk) -> Talk:
-    """All workers at once, and one wait for all of them."""
-    jobs = {task: spawn("worker", {"task": task}, key=task) for task in state["tasks"]}
-    ended = wait_for(all_of(**{task: child(job) for task, job in jobs.items()}))
-    return {"reports": [wake.value.summary for wake in ended.value.values()]}
-
-
-def question_of(here: World, task: str) -> str:
-    """The id of the question that the worker with this task asks."""
-    (wait,) = [each for each in here.app.waits(graph="worker") if each.question == f"What about {task}?"]
-    return wait.id
-
+from tests.requirements.supervisors import Talk, Task, delegates, delegates_together, question_of, supervisor, worker
 
 # ── Waiting, and going on once ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -125,7 +72,8 @@ def test_paused_run_is_waiting_which_is_neither_running_nor_done(world: MakeWorl
     paused = here.app.get(run.thread_id)
 
     assert (before, paused.status) == ("ready", "waiting")
-    assert paused.run is not None and paused.run.run_id == run.run_id
+    assert paused.run is not None
+    assert paused.run.run_id == run.run_id
     assert here.settle() == []
 
 
@@ -204,7 +152,7 @@ def test_workers_carry_a_request_from_its_message_to_its_answer_with_nobody_in_b
         any_store,
         [in_line(MessagesState, delegates_chat).compile(name="chat"), in_line(Task, counts).compile(name="counter")],
     )
-    with app.worker(poll=600):
+    with app.worker():
         run = app.start("chat", {"messages": [HumanMessage("How many?")]})
         kinds = [each.kind for each in app.follow(run.thread_id)]
 
@@ -237,6 +185,8 @@ def test_whoever_resumes_is_told_what_truly_came_of_it(world: MakeWorld) -> None
 # ── Jobs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("test_supervisor_worker_invariants.py::test_worker_job_linked_to_supervisor_run")
+@pytest.mark.seed("test_barrier_race_conditions.py::test_worker_job_starts_with_created_status")
 @pytest.mark.requirement("Z1-19")
 def test_job_is_a_row_that_knows_its_supervisor_its_task_and_that_nobody_has_begun_it(world: MakeWorld) -> None:
     def submits(state: Talk) -> Talk:
@@ -257,6 +207,7 @@ def test_job_is_a_row_that_knows_its_supervisor_its_task_and_that_nobody_has_beg
     assert here.app.get(job).values == {"task": "count logs", "model": "small"}
 
 
+@pytest.mark.seed("test_durable_runs.py::test_worker_completion_triggers_resume")
 @pytest.mark.requirement("Z1-21", "Z1-24")
 def test_end_of_a_worker_resumes_its_supervisor_and_the_job_is_not_submitted_again(world: MakeWorld) -> None:
     submitted: list[str] = []
@@ -398,114 +349,3 @@ def test_long_job_outlives_the_run_that_submitted_it_and_a_later_run_takes_its_r
 
     assert here.app.get("talk").values["reports"] == ["count: 42"]
     assert len(here.app.runs("talk")) == 2
-
-
-# ── Open questions of the plan ─────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.requirement("Z1-18")
-def test_job_tells_its_progress_pauses_goes_step_by_step_and_gives_its_large_result_by_reference(
-    world: MakeWorld,
-) -> None:
-    rows = [f"line {number}" for number in range(5_000)]
-
-    def collects(state: Task) -> Task:
-        get_stream_writer()({"progress": "half"})
-        return {"report": rows}
-
-    def sums_up(state: Task) -> Task:
-        ask("Good enough?")
-        return {"summary": f"{len(state['report'])} lines"}
-
-    jobs = in_line(Task, collects, sums_up).compile(name="worker")
-    here = world(supervisor(delegates), jobs)
-    progress = list(jobs.stream({"task": "try"}, {"configurable": {"thread_id": "try"}}, stream_mode="custom"))
-    run = here.app.start("supervisor", {"tasks": ["count"]})
-    here.settle()
-    (job,) = here.app.children(run.thread_id)
-
-    here.app.resume(job, "yes")
-    here.settle()
-
-    (report,) = here.app.get(run.thread_id).values["reports"]
-    assert progress == [{"progress": "half"}]
-    assert report.summary == "5000 lines"
-    assert here.app.output(report)["report"] == rows
-    steps = [each.data["nodes"] for each in here.app.follow(job) if each.kind == "step"]
-    assert steps == [["__start__"], ["collects"], ["sums_up"]]
-
-
-@pytest.mark.requirement("Z1-27", "Z1-24")
-def test_tool_deep_in_a_node_submits_once_without_looking_into_the_state(world: MakeWorld) -> None:
-    """There, a tool must read the graph's state to know whether its job was submitted. Here the journal knows."""
-    calls: list[str] = []
-
-    def spawn_worker(task: str) -> Any:
-        calls.append(task)
-        return wait_for(child(spawn("worker", {"task": task}))).value.summary
-
-    def agent(state: Talk) -> Talk:
-        return {"reports": [tool(task) for tool in [spawn_worker] for task in state["tasks"]]}
-
-    here = world(supervisor(agent), worker())
-    run = here.app.start("supervisor", {"tasks": ["count"]})
-    here.settle()
-    here.app.wake(question_of(here, "count"), "42")
-    here.settle()
-
-    assert calls == ["count", "count"]
-    assert len(here.app.children(run.thread_id)) == 1
-    assert here.app.get(run.thread_id).values["reports"] == ["count: 42"]
-
-
-@pytest.mark.requirement("Z1-28")
-def test_thread_is_the_same_by_number_and_by_text_at_every_door(world: MakeWorld) -> None:
-    here = world(worker())
-    here.app.start("worker", {"task": "count"}, thread_id=42)
-    here.settle()
-
-    assert here.app.get("42").thread_id == here.app.get(42).thread_id == "42"
-    assert here.app.waits(thread_id=42) == here.app.waits(thread_id="42")
-    here.app.resume(42, "fine")
-    here.settle()
-
-    assert here.app.output(42) == here.app.output("42")
-    assert [each.kind for each in here.app.follow(42)][-1] == "run.done"
-
-
-@pytest.mark.requirement("Z1-29")
-def test_follower_stays_while_a_thread_waits_and_hears_that_it_goes_on(any_store: Store) -> None:
-    app = Bide(any_store, [supervisor(delegates), worker()])
-    with app.worker(poll=600):
-        run = app.start("supervisor", {"tasks": ["count"]})
-        kinds: list[str] = []
-        for line in app.follow(run.thread_id):
-            kinds.append(line.kind)
-            if line.kind == "run.waiting":
-                (job,) = app.children(run.thread_id)
-                assert [each.kind for each in app.follow(job, until="rest")][-1] == "run.waiting"
-                app.resume(job, "42")
-
-    assert kinds == ["run.ready", "step", "run.started", "run.waiting", "wait.answered", "step", "run.done"]
-
-
-@pytest.mark.requirement("Z1-34")
-def test_new_code_runs_beside_the_old_until_the_last_old_thread_has_ended(any_store: Store, noon: StillClock) -> None:
-    def said(word: str) -> CompiledGraph:
-        def speaks(state: Talk) -> Talk:
-            ask("Ready?")
-            return {"reports": [word]}
-
-        return supervisor(speaks)
-
-    old = Bide(any_store, [said("old")], versions={"supervisor": "1"})
-    new = Bide(any_store, [said("new")], versions={"supervisor": "2"})
-    begun = [old.start("supervisor", {}, thread_id="a"), new.start("supervisor", {}, thread_id="b")]
-    outcomes = [[driven.claim.lease.thread_id for driven in app.run_ready(most=5)] for app in (new, old)]
-
-    for run in begun:
-        new.resume(run.thread_id, "yes")
-    outcomes += [[driven.claim.lease.thread_id for driven in app.run_ready(most=5)] for app in (new, old)]
-
-    assert outcomes == [["b"], ["a"], ["b"], ["a"]]
-    assert [new.get(name).values["reports"] for name in ("a", "b")] == [["old"], ["new"]]

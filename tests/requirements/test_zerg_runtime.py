@@ -1,4 +1,4 @@
-"""Paused threads as the runtime sees them (Zerg): listed, found when due, resumed once, cancelled, started by a clock."""
+"""Paused threads as the runtime sees them (Zerg): listed, found when due, resumed once, cancelled, scheduled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from typing import Any, TypedDict
 
 import pytest
 
-from bide import AlreadyAnsweredError, Bide, NotWaitingError, Store, StoreUnavailableError, WaitCancelled, ask, interrupt, sleep, step, wait_for
+from bide import (
+    AlreadyAnsweredError,
+    Bide,
+    NotWaitingError,
+    Store,
+    StoreUnavailableError,
+    WaitCancelled,
+    ask,
+    interrupt,
+    sleep,
+    step,
+    wait_for,
+)
 from bide.clock import elapsed
 from bide.store.postgres_sql import our_tables
 from bide.waits import event, webhook
@@ -191,7 +203,7 @@ def test_thread_that_fails_after_its_time_came_is_not_tried_again_for_ever(world
 
     failed = here.app.get(run.thread_id)
     assert (failed.status, len(tries)) == ("failed", 1)
-    assert failed.error is not None and "no such luck" in failed.error
+    assert "no such luck" in (failed.error or "")
     assert here.app.retry(failed.thread_id).status == "ready"
     assert here.settle() == ["failed"]
     assert len(tries) == 2
@@ -199,14 +211,14 @@ def test_thread_that_fails_after_its_time_came_is_not_tried_again_for_ever(world
 
 @pytest.mark.requirement("Z0-24", "Z1-07")
 def test_worker_hears_of_a_fact_at_once_and_does_not_wait_for_its_next_look(any_store: Store) -> None:
-    """Zerg looks once a minute at clocks, and every ten at mails. This worker would look once in ten minutes."""
+    """Zerg looks once a minute at clocks, and every ten at mails. This worker would look once a minute, too."""
 
     def waits(state: Job) -> Job:
         return {"result": wait_for(event("paid")).value}
 
     app = Bide(any_store, [in_line(Job, waits).compile(name="waits")])
     began = elapsed()
-    with app.worker(poll=600):
+    with app.worker(poll=60):
         run = app.start("waits", {})
         resting = [each.kind for each in app.follow(run.thread_id, until="rest")]
         app.deliver("paid", {"sum": 3})
@@ -215,7 +227,7 @@ def test_worker_hears_of_a_fact_at_once_and_does_not_wait_for_its_next_look(any_
     assert resting[-1] == "run.waiting"
     assert ended[-1] == "run.done"
     assert app.get(run.thread_id).values == {"result": {"sum": 3}}
-    assert elapsed() - began < 60
+    assert elapsed() - began < 30
 
 
 # ── Wrong resumes, and cancelling ──────────────────────────────────────────────────────────────────────────────────
@@ -254,7 +266,7 @@ def test_cancelled_thread_waits_no_more_and_its_answer_comes_too_late(world: Mak
     (wait,) = here.app.waits()
 
     assert here.app.cancel(run.thread_id, reason="not wanted any more", by="maya")
-    with pytest.raises(AlreadyAnsweredError, match="was cancelled") as late:
+    with pytest.raises(AlreadyAnsweredError, match="withdrawn") as late:
         here.app.wake(wait.id, "yes")
     assert here.settle() == []
 
@@ -316,9 +328,7 @@ def test_schedule_starts_a_new_thread_each_time_and_webhooks_and_events_go_to_wh
 
 @pytest.mark.seed("test_checkpointer.py::test_postgresql_returns_postgres_saver")
 @pytest.mark.requirement("Z0-06", "Z0-07", "Z0-10", "Z0-42")
-def test_thread_in_postgresql_outlives_its_process_and_goes_on_days_later(
-    postgres_url: str, noon: StillClock
-) -> None:
+def test_thread_in_postgresql_outlives_its_process_and_goes_on_days_later(postgres_url: str, noon: StillClock) -> None:
     made: list[str] = []
 
     def asks(state: Job) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -151,3 +152,62 @@ def test_every_durability_pauses_and_goes_on(world: MakeWorld, durability: Any) 
     here.settle()
 
     assert here.app.get(run.thread_id).values == {"given": "yes", "answer": "yes"}
+
+
+def test_node_that_ends_the_process_ends_its_run_alone(world: MakeWorld) -> None:
+    here = world(graph(lambda state: sys.exit("enough")))
+    run = here.app.start("asks", {"given": 1})
+
+    assert here.settle() == ["failed"]
+
+    thread = here.app.get(run.thread_id)
+    assert (thread.status, thread.error) == ("failed", "SystemExit: enough")
+
+
+def test_run_whose_end_could_not_be_written_is_given_back_and_counted(
+    world: MakeWorld, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bide import StoreBusyError
+
+    here = world(graph(lambda state: {"answer": 1}))
+    run = here.app.start("asks", {"given": 1})
+    monkeypatch.setattr(store, "commit", lambda *_: (_ for _ in ()).throw(StoreBusyError("not now")))
+
+    assert [one.outcome for one in here.app.run_ready()] == ["given back"]
+    monkeypatch.undo()
+    here.app.tend()
+    thread = here.app.get(run.thread_id)
+    assert (thread.status, thread.run and thread.run.crashes) == ("ready", 1)
+
+    assert here.settle() == ["done"]
+
+
+def test_answer_between_the_reading_and_the_taking_of_a_thread_is_not_forgotten(
+    world: MakeWorld, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = StateGraph(State)
+    builder.add_node("a", lambda state: {"given": interrupt("a")})
+    builder.add_node("b", lambda state: {"answer": interrupt("b")})
+    for name in ("a", "b"):
+        builder.add_edge(START, name)
+        builder.add_edge(name, END)
+    asks = builder.compile(name="asks")
+    here = world(asks)
+    run = here.app.start("asks", {"given": 1})
+    here.settle()
+    waits = {wait.node: wait.id for wait in here.app.waits()}
+    here.app.wake(waits["a"], "A")
+    (claim,) = store.claim([lane_of("asks")], 1)
+    store.let_go(claim.lease)
+    begin = store.begin
+
+    def begin_late(taking: Any) -> Any:
+        monkeypatch.undo()
+        here.app.wake(waits["b"], "B")
+        return begin(taking)
+
+    monkeypatch.setattr(store, "begin", begin_late)
+    asks.invoke(None, {"configurable": {"thread_id": run.thread_id}})
+    here.settle()
+
+    assert here.app.get(run.thread_id).values == {"given": "A", "answer": "B"}

@@ -16,7 +16,8 @@ from bide.engine.flow import advance
 from bide.engine.opening import Request
 from bide.engine.values import Begin, JournalEntry, Load, Task
 from bide.errors import StoreUnavailableError, ThreadBusyError
-from bide.graph.recorder import Hold, Recorder
+from bide.graph.hold import Hold
+from bide.graph.recorder import Recorder
 from tests.drivers import DRIVERS, Driver
 from tests.simulation.world import Breath
 from tests.threads import in_a_row, one_node, thread

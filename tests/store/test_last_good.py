@@ -10,7 +10,8 @@ import pytest
 from bide import CompiledGraph, CorruptDataError, Store, ThreadDeletedError
 from bide.engine.flow import advance
 from bide.engine.opening import Request
-from bide.graph.recorder import Hold, Recorder
+from bide.graph.hold import Hold
+from bide.graph.recorder import Recorder
 from tests.threads import one_node, thread
 
 

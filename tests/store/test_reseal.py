@@ -13,11 +13,15 @@ from bide.errors import CorruptDataError, UnknownKeyError
 from bide.store.cache import StoredCache
 from bide.store.stored_rows import BESIDE_THREADS, BLOB_USES, BLOBS, CHECKPOINTS, OF_A_THREAD, WAITS
 from tests.store.inspected import LARGE, all_rows, change_body, execute, fill, paper_graph
+from tests.store.waited import THREADS as WAITING
+from tests.store.waited import fill_waits, world_of
 from tests.stores import KINDS, SCHEMA
 from tests.threads import thread
 
 OLD, NEW = Encryption.generate_key(), Encryption.generate_key()
-THREADS = ("done", "waiting", "counted")
+THREADS = ("done", "waiting", "counted", *WAITING)
+
+PARENT = {"thread_id": "parent"}
 
 Open = Callable[..., Store]
 
@@ -46,6 +50,8 @@ def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
 def write(open_store: Open, encryption: Encryption | None) -> None:
     with open_store(encryption=encryption) as store:
         fill(store)
+        fill_waits(store)
+        store.items.put(("large",), "book", {"text": LARGE})
         StoredCache(store).put("graph", "key", b"result", None)
         values = [store.bodies.seal.close(f"saver_values/t//c/{number}", b"a value") for number in (1, 2)]
         for number, body in enumerate(values, 1):
@@ -57,7 +63,8 @@ def write(open_store: Open, encryption: Encryption | None) -> None:
 
 def bodies_of(store: Store) -> list[bytes]:
     """Return every body as it is stored."""
-    threads = [(table, row) for table in OF_A_THREAD for name in THREADS for row in all_rows(store, table, name)]
+    names = (*THREADS, *store.database.read(lambda tx: [row[0] for row in tx.all("list_children", PARENT)]))
+    threads = [(table, row) for table in OF_A_THREAD for name in names for row in all_rows(store, table, name)]
     beside = [(table, row) for table in (*BESIDE_THREADS, BLOBS) for row in all_rows(store, table)]
     return [row[column] for table, row in (*threads, *beside) for column in table.places if row[column] is not None]
 
@@ -70,6 +77,22 @@ def check_everything_reads(store: Store) -> None:
     assert store.items.get(("users",), "ada").value == {"colour": "green"}
     assert StoredCache(store).get("graph", "key") == b"result"
     assert graph.invoke(Command(resume="Bob"), thread("waiting")).value["signed_by"] == "Bob"
+    assert store.items.get(("large",), "book").value == {"text": LARGE}
+    check_that_the_world_is_heard(store)
+
+
+def check_that_the_world_is_heard(store: Store) -> None:
+    """Waits, facts, starts and schedules are read as ever."""
+    here = world_of(store)
+    here.app.deliver("two", 2, external_id="mail-9")
+    here.settle()
+    assert here.app.get("both").values["answer"] == ["one", "two"]
+    assert here.app.get("ready").status == "waiting"
+    assert [schedule.name for schedule in here.app.schedules()] == ["daily"]
+    here.app.wake(here.app.waits(thread_id="line")[0].id, "Ada")
+    here.settle()
+    assert here.app.get("line").values["given"] == LARGE
+    assert store.verify().is_sound, str(store.verify())
 
 
 def test_after_it_the_old_key_is_not_needed_any_more(open_store):
@@ -78,7 +101,7 @@ def test_after_it_the_old_key_is_not_needed_any_more(open_store):
         count = store.reseal()
         stored = bodies_of(store)
 
-    assert count == len(stored) - 1  # the blob goes along with those who speak of it
+    assert count == len(stored) - 2  # the blobs go along with those who speak of them
     with open_store(encryption=new_key()) as store:
         assert all(store.bodies.seal.is_current(body) for body in stored)
         check_everything_reads(store)
@@ -144,8 +167,9 @@ def test_blobs_of_the_old_key_are_gone_and_their_uses_are_noted_anew(open_store)
         after = {row["hash"] for row in all_rows(store, BLOBS)}
         uses = {row["hash"] for name in THREADS for row in all_rows(store, BLOB_USES, name)}
 
-    assert len(before) == len(after) == 1
-    assert before != after == uses
+    assert len(before) == len(after) == 2
+    assert not before & after
+    assert after == uses
 
 
 def test_row_that_somebody_changes_meanwhile_is_looked_at_again(open_store):

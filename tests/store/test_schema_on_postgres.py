@@ -21,7 +21,16 @@ from tests.postgres import fresh_database
 SCHEMA = "Bide_1"
 STATEMENTS = Statements(SCHEMA)
 SHARED, OWN = queries(), queries("postgres")
-NOT_TO_BE_PREPARED = {"expectation", "make_schema", "begin", "begin_snapshot", "commit", "rollback", "listen"}
+NOT_TO_BE_PREPARED = {
+    "expectation",
+    "make_schema",
+    "drop_schema",
+    "begin",
+    "begin_snapshot",
+    "commit",
+    "rollback",
+    "listen",
+}
 """Texts into which others are put, the ends of transactions, and what PostgreSQL prepares for nobody."""
 
 

@@ -13,6 +13,7 @@ from bide.store.cache import StoredCache
 from bide.store.stored_rows import CHECKPOINTS
 from tests.store.conftest import FakeClock
 from tests.store.inspected import Counted, all_rows, execute, fill, paper_graph
+from tests.store.waited import fill_waits, world_of
 from tests.stores import KINDS, opened_store
 from tests.threads import one_node, thread
 
@@ -140,3 +141,68 @@ def test_counting_changes_nothing_and_opens_no_body(store):
 
     assert store.stats().checkpoints == 13
     assert len(before) == len(all_rows(store, CHECKPOINTS, "done"))
+
+
+# ── Who waits for what, and what is to come ────────────────────────────────────────────────────────────────────────
+
+
+def test_what_threads_wait_for_is_counted_by_its_kind(empty):
+    fill_waits(empty)
+
+    stats = empty.stats()
+
+    assert stats.open_waits_by_kind == {"child": 1, "event": 4, "question": 2, "time": 2}
+    assert stats.threads_by_status == {"done": 2, "failed": 1, "ready": 1, "waiting": 7}
+    assert stats.queued_runs == 1
+
+
+def test_thread_whose_only_run_is_not_due_is_queued_and_one_that_lost_its_workers_is_dead(empty):
+    here = world_of(empty)
+    here.app.start("asks", {"given": 1}, thread_id="later", delay="3h")
+    here.app.start("asks", {"given": 1}, thread_id="dead")
+    execute(empty, "UPDATE runs SET status = 'dead' WHERE thread_id = 'dead'")
+
+    assert empty.stats().threads_by_status == {"dead": 1, "queued": 1}
+    assert empty.stats().queued_runs == 1
+
+
+def test_facts_that_are_pending_or_nobodys_are_counted(empty):
+    fill_waits(empty)
+    execute(empty, "UPDATE deliveries SET is_pending = 1 WHERE external_id = 'mail-1'")
+
+    stats = empty.stats()
+
+    assert (stats.deliveries, stats.deliveries_pending, stats.deliveries_unmatched) == (3, 1, 1)
+
+
+def test_what_is_due_within_an_hour_is_counted_and_what_comes_later_is_not(empty, clock):
+    here = world_of(empty)
+    here.app.start("hears", {"given": 1}, thread_id="hears")
+    here.settle()
+    assert empty.stats().due_soon == 0
+
+    clock.advance(3_600_000)
+    assert empty.stats().due_soon == 1
+    clock.advance(7 * 3_600_000)
+
+    assert empty.stats().due_soon == 2
+
+
+def test_schedules_are_counted_and_those_that_are_paused(empty):
+    here = world_of(empty)
+    for name in ("daily", "nightly"):
+        here.app.schedule(name, "asks", "0 9 * * *", {"given": 1})
+    here.app.pause_schedule("nightly")
+
+    stats = empty.stats()
+
+    assert (stats.schedules, stats.schedules_paused) == (2, 1)
+    assert stats.due_soon == 0
+
+
+def test_thread_that_was_told_to_stop_before_a_node_waits_at_a_breakpoint(empty):
+    one_node(Counted, lambda state: None, checkpointer=empty, interrupt_before=["node"]).invoke(
+        {"count": 1}, thread("t")
+    )
+
+    assert empty.stats().open_waits_by_kind == {"breakpoint": 1}

@@ -18,6 +18,7 @@ from bide import Store
 from bide.errors import UnknownThreadError
 from bide.store.findings import INVARIANTS
 from bide.store.frames import Frame, pack_frame, unpack_frame
+from bide.store.queue_rows import Start
 from bide.store.stored_rows import (
     BLOB_USES,
     BLOBS,
@@ -352,6 +353,15 @@ def test_run_that_is_leased_though_it_does_not_run_is_named(unguarded):
     found = unguarded.verify("counted")
 
     assert [(problem.invariant, problem.thread_id) for problem in found.problems] == [("I3", "counted")], str(found)
+
+
+def test_ready_run_that_no_worker_can_find_is_named(unguarded):
+    unguarded.start(Start("counted", b"given", thread_id="started"))
+    execute(unguarded, "UPDATE runs SET due_at = NULL WHERE thread_id = 'started'")
+
+    found = unguarded.verify("started")
+
+    assert [(problem.invariant, problem.thread_id) for problem in found.problems] == [("I3", "started")], str(found)
 
 
 # ── Bytes that are not what was written ────────────────────────────────────────────────────────────────────────────

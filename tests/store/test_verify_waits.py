@@ -118,9 +118,19 @@ def wait_that_was_answered_at_no_moment_by_nobody(store):
 
 
 @damage("I5", "withdrawn")
-def cancelled_wait_with_an_answer(store):
-    answer = "(SELECT a.answer FROM waits a WHERE a.thread_id = 'asks')"
-    assert execute(store, f"UPDATE waits SET answer = {answer} WHERE thread_id = 'withdrawn'") == 1
+def withdrawn_wait_that_does_not_say_why(store):
+    assert execute(store, "UPDATE waits SET answer = NULL WHERE thread_id = 'withdrawn'") == 1
+
+
+@damage("I5", "asks")
+def expired_wait_with_an_answer(store):
+    """The log tells the same, so that it is no second fault."""
+    kinds = "UPDATE events SET kind = 'wait.expired' WHERE thread_id = 'asks' AND kind = 'wait.answered'"
+    line = next(row for row in all_rows(store, EVENTS, "asks") if row["kind"] == "wait.answered")
+    assert execute(store, "UPDATE waits SET status = 'expired' WHERE thread_id = 'asks'", kinds) == 1
+    told = store.bodies.seal.open(EVENTS.places["body"](line), line["body"])
+    row = next(row for row in all_rows(store, EVENTS, "asks") if row["kind"] == "wait.expired")
+    change_body(store, EVENTS, row, "body", store.bodies.seal.close(EVENTS.places["body"](row), told))
 
 
 @damage("I5", "line")

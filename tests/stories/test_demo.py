@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
+import signal
 import subprocess
 import sys
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from bide.demo.audit import Evidence, LogLine, Step, audit
-from bide.demo.crew import Death, Files, WorkerFailed, worker
-from bide.demo.shop import calls_of, write_down
+from bide.demo.audit import Evidence, audit
+from bide.demo.crew import Crew, Death, Files, WorkerFailed
+from bide.demo.inbox import length
+from bide.demo.outside import calls_in, write_down
 
 WIDTH = 80
 
@@ -27,68 +31,51 @@ def run_demo(folder: Path, *words: str, typed: str | None = "", **env: str) -> s
         input=typed,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
         env={**os.environ, "TMPDIR": str(folder), **env},
     )
 
 
 @pytest.fixture(scope="module")
-def approved(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     """One run of `--yes`, looked at by several tests."""
-    return run_demo(tmp_path_factory.mktemp("approved"), "--yes")
+    return run_demo(tmp_path_factory.mktemp("told"), "--yes")
 
 
 # ── The story ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_approved_order_survives_two_kills_and_is_charged_and_shipped_once(approved):
-    done = approved
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
-    assert len(re.findall(r"✗ kill -9 +process \d+ is gone", done.stdout)) == 2
-    assert re.search(r"charge +key (\w+)… +charge-2 +done\n +charge +key \1… +charge-2 +seen before", done.stdout)
-    assert re.search(r"ship +key \w+… +ship-4 +done", done.stdout)
-    assert "Killed twice: nothing was lost, and nothing was done twice." in done.stdout
+def test_story_kills_the_worker_in_the_middle_and_everything_goes_on(told):
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert told.stderr == ""
+    assert len(re.findall(r"✗ kill -9 +process \d+ is gone", told.stdout)) == 1
+    assert len(re.findall(r"↻ read +a book about \w+  \(same key as before: no second effect\)", told.stdout)) == 3
+    assert "Killed in the middle: nothing was lost, and nothing was done twice." in told.stdout
 
 
-def test_rejected_order_is_released_once_and_never_charged(tmp_path):
-    done = run_demo(tmp_path, typed="n\n")
+def test_story_shows_who_waits_for_what_and_until_when(told):
+    first, without_a_worker, last = re.findall(r"\nInbox (.*?)\n\n", told.stdout, flags=re.DOTALL)
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "interrupt() returns False" in done.stdout
-    assert re.search(r"release +key (\w+)… .* done\n +release +key \1… .* seen before", done.stdout)
-    assert "charge" not in done.stdout
-    assert "Killed twice" in done.stdout
+    assert re.search(r"\d  refund-1 +you: Refund 120 EUR to Grace\? +\d s +in 24 h", first)
+    assert re.search(r"\d  quote-1 +an e-mail from ada@example.org +\d s +in 48 h", first)
+    assert re.search(r"·  research-1 +its workers: 0 of 3 have ended", first)
+    assert "nobody works" in without_a_worker
+    assert "quote-1" not in without_a_worker
+    assert "nobody waits for anything" in last
 
 
-def test_timeline_tells_the_steps_the_kills_and_the_take_over_in_order(approved):
-    timeline = approved.stdout.partition("What the database remembers")[2].partition("What the world outside")[0]
-    kinds = re.findall(r"\d s +(step|kill -9|run\.\w+)", timeline)
-    waiting = ["run.started", "step", "step", "step", "run.waiting"]
-    assert kinds == [
-        *waiting,
-        "kill -9",
-        "run.resumed",
-        "step",
-        "kill -9",
-        "run.taken_over",
-        "step",
-        "step",
-        "run.done",
-    ]
-    assert re.search(r"step +check_price, check_stock\n", timeline)
+def test_story_explains_why_a_mail_woke_nobody(told):
+    assert "subject 'Out of office' does not match the pattern 'Re: *'" in told.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("typed", ["", "what?\n"], ids=["nothing", "rubbish"])
-def test_nobody_to_answer_means_yes_with_a_note_and_no_hanging(tmp_path, typed):
-    done = run_demo(tmp_path, typed=typed)
+def test_nobody_to_type_means_the_whole_story_with_a_note_and_no_hanging(tmp_path):
+    done = run_demo(tmp_path, typed="")
 
     assert done.returncode == 0
-    assert "nobody is there to answer: taking yes" in done.stdout
-    assert "interrupt() returns True" in done.stdout
+    assert "nobody is there to type: telling the whole story" in done.stdout
+    assert "Killed in the middle" in done.stdout
 
 
 @pytest.mark.slow
@@ -97,47 +84,97 @@ def test_pipe_that_stays_silent_does_not_hold_the_demo(tmp_path):
     command = [sys.executable, "-m", "bide.demo"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
 
-    done = subprocess.run(command, stdin=silent, capture_output=True, text=True, timeout=60, check=False, env=env)
+    done = subprocess.run(command, stdin=silent, capture_output=True, text=True, timeout=100, check=False, env=env)
     os.close(never_written)
     os.close(silent)
 
     assert done.returncode == 0
-    assert "nobody is there to answer" in done.stdout
+    assert "nobody is there to type" in done.stdout
+
+
+# ── The tour ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.slow
-def test_unclear_answer_is_asked_again(tmp_path):
-    done = run_demo(tmp_path, typed="perhaps\nno\n")
+def test_visitor_kills_the_worker_answers_meanwhile_and_sees_a_new_one_go_on(tmp_path):
+    done = run_demo(tmp_path, typed="k\nm\n1\na\nw\nl\nq\n")
 
-    assert "Please answer y or n." in done.stdout
-    assert "interrupt() returns False" in done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    killed, _, after = done.stdout.partition("✗ kill -9")
+    assert "read        a book about tides" in killed
+    assert "✓ quote-1     3 teapots ordered, for they wrote: “Yes, please!”" in after
+    assert "✓ refund-1    Grace gets 120 EUR back" in after
+    assert after.count("same key as before: no second effect") == 3
+    assert "wait.answered" in after
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_visitor_rejects_writes_for_the_customer_and_mistypes(tmp_path):
+    typed = ["1", "perhaps", "1", "r", "1", "No, thank you", "9", "hello", "w", "x", "q"]
+
+    done = run_demo(tmp_path, typed="\n".join(typed) + "\n")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing was decided: it waits on." in done.stdout
+    assert "✓ refund-1    Grace gets a friendly letter" in done.stdout
+    assert "for they wrote: “No, thank you”" in done.stdout
+    assert "Nobody has the number 9." in done.stdout
+    assert "'hello' is none of these:" in done.stdout
+    assert re.search(r"Process \d+ is at work", done.stdout)
+    assert "app.explain(delivery) says why" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_worker_does_not_outlive_the_demo_however_that_ends(tmp_path, how):
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "bide.demo"]
+
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    ) as demo:
+        assert demo.stdin is not None
+        assert demo.stdout is not None
+        demo.stdin.write("\n" * 100)
+        demo.stdin.flush()
+        pid = next(int(found[1]) for line in demo.stdout if (found := re.search(r"worker: process (\d+)", line)))
+        worker = os.pidfd_open(pid)
+        demo.send_signal(how)
+        demo.stdout.read()
+        ended, _, _ = select.select([worker], [], [], 60)
+        os.close(worker)
+
+    assert ended
+    assert demo.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 130)
 
 
 # ── How it looks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_output_for_a_pipe_is_plain_and_fits_the_screen(approved):
-    own_lines = [line for line in approved.stdout.splitlines() if "orders.db" not in line]
+def test_output_for_a_pipe_is_plain_and_fits_the_screen(told):
+    own_lines = [line for line in told.stdout.splitlines() if "bide.db" not in line]
 
-    assert "\x1b" not in approved.stdout
+    assert "\x1b" not in told.stdout
     assert [line for line in own_lines if len(line) > WIDTH] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
-def test_person_at_a_terminal_answers_and_sees_colours_unless_they_are_unwanted(tmp_path, no_color, is_coloured):
+def test_person_at_a_terminal_types_and_sees_colours_unless_they_are_unwanted(tmp_path, no_color, is_coloured):
     person, terminal = pty.openpty()
     env = {**os.environ, "TMPDIR": str(tmp_path), "TERM": "xterm", "NO_COLOR": no_color}
     command = [sys.executable, "-m", "bide.demo"]
 
     with subprocess.Popen(command, stdin=terminal, stdout=terminal, env=env) as demo:
         os.close(terminal)
-        os.write(person, b"n\n")
+        os.write(person, b"k\nq\n")
         shown = read_all(person)
     os.close(person)
 
     assert demo.returncode == 0
-    assert "interrupt() returns False" in shown
+    assert "it could not say a word" in shown
     assert ("\x1b[" in shown) is is_coloured
 
 
@@ -157,7 +194,7 @@ def test_ascii_terminal_shows_the_story_too(tmp_path):
     done = run_demo(tmp_path, "--yes", PYTHONIOENCODING="ascii")
 
     assert done.returncode == 0
-    assert "? receive" in done.stdout
+    assert "? refund-1" in done.stdout
 
 
 def test_reader_who_leaves_early_gets_no_traceback(tmp_path):
@@ -174,6 +211,22 @@ def test_reader_who_leaves_early_gets_no_traceback(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("passed", "said"),
+    [
+        (timedelta(seconds=0.4), "0 s"),
+        (timedelta(seconds=90), "90 s"),
+        (timedelta(minutes=5), "5 min"),
+        (timedelta(hours=48), "48 h"),
+        (timedelta(seconds=-3), "0 s"),
+    ],
+)
+def test_lengths_of_time_are_said_as_people_say_them(passed, said):
+    noon = datetime(2027, 1, 1, tzinfo=UTC)
+
+    assert length(noon + passed, noon) == said
+
+
 # ── Its files ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -184,19 +237,22 @@ def test_nothing_is_left_behind_unless_asked_for(tmp_path):
 
     kept = run_demo(tmp_path, "--yes", "--keep")
     (folder,) = tmp_path.iterdir()
-    assert {"orders.db", "orders.db.ledger.jsonl"} <= {path.name for path in folder.iterdir()}
-    assert f"Kept: {folder / 'orders.db'}" in kept.stdout
+    assert {"bide.db", "bide.db.ledger.jsonl"} <= {path.name for path in folder.iterdir()}
+    assert f"Kept: {folder / 'bide.db'}" in kept.stdout
 
 
 @pytest.mark.slow
-def test_own_database_is_used_again_by_the_next_demo(tmp_path):
+def test_own_database_is_used_again_and_what_an_earlier_visitor_left_does_not_disturb(tmp_path):
     path = tmp_path / "mine.db"
 
-    codes = [run_demo(tmp_path, "--yes", "--db", str(path)).returncode for _ in range(2)]
+    codes = [
+        run_demo(tmp_path, "--db", str(path), typed="k\nq\n").returncode,
+        run_demo(tmp_path, "--yes", "--db", str(path)).returncode,
+    ]
 
-    orders = {line.split('"')[3] for line in Path(f"{path}.ledger.jsonl").read_text().splitlines()}
     assert codes == [0, 0]
-    assert len(orders) == 2
+    done = [call.what for call in calls_in(f"{path}.ledger.jsonl") if call.has_effect]
+    assert (done.count("mail"), done.count("order"), done.count("publish")) == (2, 1, 1)
 
 
 def test_path_that_cannot_be_used_is_told_before_anything_starts(tmp_path):
@@ -218,87 +274,76 @@ def test_path_that_cannot_be_used_is_told_before_anything_starts(tmp_path):
 def honest_evidence(tmp_path: Path) -> Evidence:
     """What a good run leaves behind, with a ledger made by real calls."""
     ledger = str(tmp_path / "ledger.jsonl")
-    calls = [
-        write_down(ledger, "o", what, key)
-        for what, key in [("reserve", "r"), ("charge", "c"), ("charge", "c"), ("ship", "s")]
-    ]
-    path = [("receive",), ("check_price", "check_stock"), ("reserve",), ("approve",), ("charge",), ("ship",)]
+    made = ["mail", "read 1", "read 2", "read 3", "read 1", "read 2", "read 3", "order", "pay", "publish"]
+    waited = ["run.ready", "run.started", "run.waiting", "wait.answered", "run.done"]
+    taken_over = ["run.ready", "run.started", "run.reaped", "run.done"]
     return Evidence(
-        is_approved=True,
-        begun=Counter([*(node for ran in path for node in ran), "approve", "charge"]),
-        deaths=[Death(1, 0, -9), Death(2, 0, -9)],
-        steps=[Step(seq, seq, ran) for seq, ran in enumerate(path, 2)],
-        log=[LogLine(1, 0, 1, "run.started", {}), LogLine(7, 9, 2, "run.done", {})],
-        calls=calls,
-        state={"approved": True, "reservation": "reserve-1", "payment": "charge-2", "parcel": "ship-4"},
-        open_questions=0,
+        deaths=[Death(1, -9)],
+        calls=[write_down(ledger, what.split()[0], "something", what) for what in made],
+        outcomes={"quote": "they wrote: “Yes, please!”", "refund": "120 EUR back", "research": "published: it"},
+        logs={
+            **dict.fromkeys(("quote", "refund", "research"), waited),
+            **dict.fromkeys(("research/1", "research/2", "research/3"), taken_over),
+        },
+        open_waits=0,
     )
 
 
 def test_honest_run_passes_every_check(tmp_path):
     findings = audit(honest_evidence(tmp_path))
 
-    assert len(findings) == 7
+    assert len(findings) == 6
     assert [finding.problem for finding in findings if finding.problem] == []
 
 
-def twice_charged(evidence):
-    return replace(evidence, calls=[call._replace(has_effect=True) for call in evidence.calls])
+def paid_twice(evidence: Evidence) -> Evidence:
+    pay = next(call for call in evidence.calls if call.what == "pay")
+    return replace(evidence, calls=[*evidence.calls, pay._replace(key="other")])
 
 
-def retried_under_another_key(evidence):
-    reserve, charge, again, ship = evidence.calls
-    return replace(evidence, calls=[reserve, charge, again._replace(key="other"), ship])
+def never_ordered(evidence: Evidence) -> Evidence:
+    return replace(evidence, calls=[call for call in evidence.calls if call.what != "order"])
 
 
-def node_that_ran_twice(evidence):
-    return replace(evidence, steps=[*evidence.steps, evidence.steps[0]])
+def finished_step_made_again(evidence: Evidence) -> Evidence:
+    mail = next(call for call in evidence.calls if call.what == "mail")
+    return replace(evidence, calls=[*evidence.calls, mail._replace(has_effect=False)])
 
 
-def node_that_was_lost(evidence):
-    return replace(evidence, steps=evidence.steps[:-1])
+def mail_not_heard(evidence: Evidence) -> Evidence:
+    return replace(evidence, outcomes={**evidence.outcomes, "quote": "no answer in two days"})
 
 
-def replay_of_a_finished_node(evidence):
-    return replace(evidence, begun=evidence.begun + Counter(["reserve"]))
+def thread_without_an_end(evidence: Evidence) -> Evidence:
+    return replace(evidence, logs={**evidence.logs, "quote": ["run.ready", "run.waiting"]})
 
 
-def lost_receipt(evidence):
-    return replace(evidence, state={**evidence.state, "payment": "charge-9"})
+def wait_answered_twice(evidence: Evidence) -> Evidence:
+    return replace(evidence, logs={**evidence.logs, "quote": ["wait.answered", "wait.answered", "run.done"]})
 
 
-def changed_answer(evidence):
-    return replace(evidence, state={**evidence.state, "approved": False})
+def question_left_open(evidence: Evidence) -> Evidence:
+    return replace(evidence, open_waits=1)
 
 
-def gap_in_the_log(evidence):
-    return replace(evidence, log=[evidence.log[0], evidence.log[1]._replace(number=3)])
+def worker_that_ended_by_itself(evidence: Evidence) -> Evidence:
+    return replace(evidence, deaths=[Death(1, 0)])
 
 
-def order_without_an_end(evidence):
-    return replace(evidence, log=evidence.log[:1])
+def nobody_to_take_over(evidence: Evidence) -> Evidence:
+    return replace(evidence, logs={**evidence.logs, "research/1": ["run.ready", "run.done"]})
 
 
-def question_left_open(evidence):
-    return replace(evidence, open_questions=1)
-
-
-def worker_that_ended_by_itself(evidence):
-    return replace(evidence, deaths=[Death(1, 0, -9), Death(2, 0, 0)])
-
-
-LIES = {
-    twice_charged: "'charge' was effective twice",
-    retried_under_another_key: "'charge' was called 2 times with 2 keys",
-    node_that_ran_twice: "'receive' was finished twice",
-    node_that_was_lost: "'ship' was finished never",
-    replay_of_a_finished_node: "'reserve' was begun twice",
-    lost_receipt: "charge-9",
-    changed_answer: "The answer True became False",
-    gap_in_the_log: "The log is numbered [1, 3]",
-    order_without_an_end: "does not end with 'run.done'",
-    question_left_open: "still open: 1",
-    worker_that_ended_by_itself: "died by SIGKILL: 1, not 2",
+LIES: dict[Callable[[Evidence], Evidence], str] = {
+    paid_twice: "'pay' happened 2 times",
+    never_ordered: "'order' happened 0 times",
+    finished_step_made_again: "'mail': 1",
+    mail_not_heard: "No thread knows of 'Yes, please!'",
+    thread_without_an_end: "The log of quote does not end with run.done",
+    wait_answered_twice: "answered: 4, not 3",
+    question_left_open: "Still open: 1",
+    worker_that_ended_by_itself: "died by SIGKILL: 0, not 1",
+    nobody_to_take_over: "taken over: 2, not 3",
 }
 
 
@@ -309,24 +354,23 @@ def test_check_notices(tmp_path, lie):
     assert LIES[lie] in " ".join(finding.problem for finding in findings)
 
 
-def test_worker_that_fails_ends_the_demo_with_a_sentence(tmp_path, capfd):
-    files = Files(str(tmp_path / "x.db"), str(tmp_path / "x.jsonl"))
+def test_worker_that_ends_by_itself_is_told_with_its_last_words(tmp_path):
+    crew = Crew(Files(str(tmp_path), str(tmp_path / "ledger.jsonl")))
+    crew.hire(0.0)
+    process = crew._process
+    assert process is not None
+    process.wait(60)
 
-    with (
-        worker(files, "nobody", "go-on") as lost,
-        pytest.raises(WorkerFailed, match="exit code 1 before it told: done"),
-    ):
-        list(lost.told("done"))
-
-    assert "There is nothing to go on with" in capfd.readouterr().err
+    with pytest.raises(WorkerFailed, match=r"ended by itself \(exit code 1\).*Error"):
+        _ = crew.pid
+    crew.dismiss()
 
 
 def test_ledger_answers_a_known_key_with_the_first_receipt(tmp_path):
     ledger = str(tmp_path / "ledger.jsonl")
 
-    first, second = (write_down(ledger, "o", "charge", "key") for _ in range(2))
+    first, second = (write_down(ledger, "pay", "Grace", "key") for _ in range(2))
 
     assert first.has_effect
     assert not second.has_effect
     assert second.receipt == first.receipt
-    assert calls_of(ledger, "o") == [first, second]

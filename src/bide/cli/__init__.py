@@ -20,6 +20,8 @@ EXTRA = 'The command line needs packages that are not installed ({name} is missi
 def main() -> None:
     """Run the command that was typed."""
     try:
+        import rich  # noqa: F401 — typer can do without, and we cannot
+
         from bide.cli.commands import run
     except ModuleNotFoundError as problem:
         if problem.name is None or problem.name.partition(".")[0] not in NEEDED:

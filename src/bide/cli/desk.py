@@ -210,7 +210,7 @@ class Desk:
             raise typer.Exit(int(Exit.INTERRUPTED)) from None
         except BrokenPipeError:
             # Whoever read has seen enough, as in `bide threads | head`. Nothing more can be said.
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 — until the process ends
+            _forget_output()
             raise typer.Exit(int(Exit.OK)) from None
         finally:
             self.close()
@@ -219,15 +219,15 @@ class Desk:
         if self.as_json:
             sys.stderr.write(json.dumps(document_of(problem), ensure_ascii=False, indent=2) + "\n")
             return
-        from rich.padding import Padding
         from rich.text import Text
 
         from bide.cli.marks import FAILED, NEXT
+        from bide.cli.tables import aligned
         from bide.cli.words import safe
 
         self.err.print(Text.assemble((f"{FAILED} ", "bold red"), safe(problem)))
         for hint in hints_of(problem):
-            self.err.print(Padding(Text.assemble((f"{NEXT} ", "dim"), (safe(hint), "bold")), (0, 0, 0, 2), expand=False))
+            self.err.print(aligned([[Text(NEXT, style="dim"), Text(safe(hint), style="bold")]], indent=2))
 
     def close(self) -> None:
         """Let go of the stores."""
@@ -240,7 +240,19 @@ def _console(stream: Any) -> Console:
     """Write to a stream: in colour and to its width when it is a terminal, plain and uncut when it is not."""
     from rich.console import Console
 
+    class Piped(Console):
+        """Lets us say what it means when a reader has gone."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     with suppress(AttributeError, ValueError, OSError):
         stream.reconfigure(errors="replace")  # an ASCII terminal shows ? for an arrow and goes on
     width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else ENDLESS
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+    return Piped(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _forget_output() -> None:
+    """Let what is still to be printed go nowhere, so that the end of the process does not stumble over it."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

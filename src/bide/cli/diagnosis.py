@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from bide.cli import words
@@ -23,8 +24,8 @@ MARKS: dict[str, tuple[str, str]] = {
     "warning": (WARNING, "yellow"),
     "failed": (FAILED, "bold red"),
 }
-LATE = 60_000
-"""A deadline that passed so many milliseconds ago should have been settled by somebody."""
+LATE = timedelta(minutes=1)
+"""What was due so long ago should have been seen to by somebody."""
 SKEWED = 5_000
 LEAST_ROOM = 200 * 1024 * 1024
 
@@ -118,11 +119,11 @@ def check_clock(store: Store) -> Iterator[Check]:
         yield Check("clock", "ok", told if abs(skew) > 1000 else "this machine and the store agree")
 
 
-def check_workers(store: Store) -> Iterator[Check]:
+def check_workers(desk: Desk) -> Iterator[Check]:
     """Look who works, and who left without a word."""
-    from bide.store.survey import resting, workers
+    from bide.store.survey import workers
 
-    known = workers(store)
+    known, now = workers(desk.store), desk.now
     alive = [one for one in known if one.is_alive]
     gone = [one for one in known if not one.is_alive and one.holds]
     yield Check("workers", "ok" if alive else "note", f"{len(alive)} alive" if alive else "nobody works right now")
@@ -130,32 +131,32 @@ def check_workers(store: Store) -> Iterator[Check]:
         who = f"{one.worker_id} ({one.host or 'unknown'}, pid {one.pid})"
         what = f"{who} is gone, and holds {words.count(one.holds, 'run')}"
         yield Check("workers", "warning", what, "Any worker takes them over: bide worker.")
-    ready = resting(store, RunStatus.READY)
-    late = [one for one in ready if store.clock.now() - one.since > LATE]
+    ready = desk.app.list(status=RunStatus.READY)
+    late = [one for one in ready if one.updated_at is not None and now - one.updated_at > LATE]
     if ready and not alive:
         what = f"{words.count(len(ready), 'run')} ready, and nobody to drive them"
         yield Check("workers", "warning", what, "bide worker --app shop.py:app")
     elif late:
-        what = f"{words.count(len(late), 'run')} ready for more than a minute ({late[0].thread_id}, …)"
+        what = f"{words.count(len(late), 'run')} ready for more than a minute ({words.line(late[0].thread_id)}, …)"
         yield Check("workers", "warning", what, "Do the workers know their graphs, versions and queues? More of them?")
 
 
 def check_stuck(desk: Desk) -> Iterator[Check]:
     """Look for what nobody gets on with."""
-    from bide.store.survey import overdue, resting
+    from bide.store.survey import overdue
 
     store, found = desk.store, False
     for status, what, command in (
         (RunStatus.DEAD, "out of service: their workers were lost again and again", "release"),
         (RunStatus.BLOCKED, "blocked: their code does not fit their journal", "replay-check, then bide release"),
     ):
-        runs = resting(store, status)
+        runs = desk.app.list(status=status)
         if runs:
             found = True
             named = ", ".join(words.line(one.thread_id) for one in runs[:3]) + (", …" if len(runs) > 3 else "")
             advice = f"bide show {words.line(runs[0].thread_id)}; then bide {command}"
             yield Check("threads", "warning", f"{words.count(len(runs), 'run')} {what} ({named})", advice)
-    late = overdue(store, LATE)
+    late = overdue(store, LATE // timedelta(milliseconds=1))
     if late:
         found = True
         what = f"{words.count(len(late), 'wait')} past the deadline, and nobody has seen to it"

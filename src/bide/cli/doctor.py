@@ -12,6 +12,8 @@ from bide.cli.exits import Exit
 from bide.cli.options import command
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from bide.cli.diagnosis import Check
     from bide.store.findings import Verification
 
@@ -33,10 +35,17 @@ def doctor(
     failed = [one for one in checks if one.verdict == "failed"]
     warned = [one for one in checks if one.verdict == "warning"]
     is_well = not failed and not (strict and warned)
-    document = {"is_well": is_well, "versions": found, "stats": desk.store.stats().as_dict(), "checks": checks}
+    document = {"is_well": is_well, "versions": found, "stats": _stats(desk), "checks": checks}
     desk.tell(document, f"bide {found['bide']}, Python {found['python']}\n", *_lines(checks), *_sum(failed, warned))
     if not is_well:
         raise typer.Exit(int(Exit.FAILED))
+
+
+def _stats(desk: Desk) -> dict[str, Any]:
+    from bide.runtime.views import moment
+
+    stats = desk.store.stats()
+    return {**stats.as_dict(), "oldest_open_wait": moment(stats.oldest_open_wait)}
 
 
 def _checks(desk: Desk) -> Iterator[Check]:
@@ -46,7 +55,7 @@ def _checks(desk: Desk) -> Iterator[Check]:
     yield from look.check_store(desk.store)
     yield from look.check_file(desk.store)
     yield from look.check_clock(desk.store)
-    yield from look.check_workers(desk.store)
+    yield from look.check_workers(desk)
     yield from look.check_stuck(desk)
 
 
@@ -73,20 +82,20 @@ def _invariants(verified: Verification) -> Iterator[Check]:
         yield Check("invariants", "ok", f"they hold in {words.count(rows, 'row')} of {threads}")
 
 
-def _lines(checks: list[Check]) -> list[Any]:
-    from rich.padding import Padding
+def _lines(checks: list[Check]) -> list[RenderableType]:
     from rich.text import Text
 
     from bide.cli.diagnosis import MARKS
+    from bide.cli.marks import NEXT
+    from bide.cli.tables import aligned
     from bide.cli.words import safe
 
-    lines: list[Any] = []
+    rows: list[list[str | Text]] = []
     for one in checks:
-        mark, style = MARKS[one.verdict]
-        lines.append(Text.assemble((f"{mark} ", style), (f"{one.about:<12} ", "dim"), safe(one.what)))
+        rows.append([Text(*MARKS[one.verdict]), Text(f"{one.about:<12}", style="dim"), safe(one.what)])
         if one.advice:
-            lines.append(Padding(Text(f"→ {safe(one.advice)}", style="bold"), (0, 0, 0, 15), expand=False))
-    return lines
+            rows.append(["", "", Text(f"{NEXT} {safe(one.advice)}", style="bold")])
+    return [aligned(rows)]
 
 
 def _sum(failed: list[Check], warned: list[Check]) -> list[Any]:

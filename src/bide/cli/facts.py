@@ -57,10 +57,7 @@ def deliver(
 
     given = read_json(payload, "payload")
     if dry_run:
-        from bide.cli.near_misses import with_near_misses
-
-        explained = desk.app.explain(name, given, kind=kind.value, source=identity.source)
-        _explain(desk, with_near_misses(desk.app, explained, name, given, kind.value))
+        _explain(desk, desk.app.explain(name, given, kind=kind.value, source=identity.source))
         desk.note("Nothing was delivered: this was a dry run.")
         return
     delivery = desk.app.deliver(name, given, kind=kind.value, source=identity.source, external_id=identity.id)

@@ -174,10 +174,17 @@ def questions(app: Bide, thread_id: str) -> dict[str, Wait]:
     return {row.wait_id: wait_of(app.graphs, row) for row in app.store.waits_of(thread_id)}
 
 
-def told(one: Happening) -> Text:
-    """Show a line: when, what, and what there is to say of it."""
+def parts(one: Happening) -> list[Text]:
+    """Return the parts of a line: when, what, and what there is to say of it."""
     from rich.text import Text
 
     at = one.at.astimezone()
-    when = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}  "
-    return Text.assemble((when, "dim"), (f"{mark_of(one.kind)} {one.what:<12}", style_of(one.kind)), f" {one.detail}")
+    when = Text(f"{at:%H:%M:%S}.{at.microsecond // 1000:03} ", style="dim")
+    return [when, Text(f"{mark_of(one.kind)} {one.what:<12}", style=style_of(one.kind)), Text(one.detail)]
+
+
+def told(one: Happening) -> Text:
+    """Show a line by itself."""
+    from rich.text import Text
+
+    return Text(" ").join(parts(one))

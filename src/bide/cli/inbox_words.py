@@ -54,7 +54,8 @@ def question(wait: Wait, now: datetime) -> RenderableType:
         ("waits for", words.line(wait.waiting_for)),
         ("since", words.ago(wait.created_at, now)),
     ]
-    if wait.question is not None:
+    # What wait_for() asks is what it waits for, and that was told.
+    if wait.question is not None and not (isinstance(wait.question, dict) and wait.question.keys() == {"waiting_for"}):
         told.append(("question", words.value(wait.question)))
     if wait.assignees:
         told.append(("for", words.line(", ".join(wait.assignees))))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bide.runtime import Bide
     from bide.store import Store
 
+LONGEST_LINE = 100
 EXAMPLES = "Write --app shop.py:app for a file, or --app shop.agents:app for a module."
 
 
@@ -112,7 +113,7 @@ def _theirs(source: str, problem: BaseException) -> CliError:
         message = problem.msg
     if isinstance(problem, SystemExit):
         kind, message = "sys.exit()", "it ended the program while it was being loaded"
-    shown = f"\n    {text}" if text else ""
+    shown = f"\n    {text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + '…'}" if text else ""
     advice = "It is not installed here, or is misspelt." if isinstance(problem, ModuleNotFoundError) else ""
     code = code_of(problem) if isinstance(problem, Exception) else Exit.FAILED
     return CliError(f"{source} could not be loaded. {where}:{shown}\n{kind}: {message} {advice}".rstrip(), code)

@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from bide.picture import Picture
     from bide.types import StateSnapshot
 
+NEVER = 2**31
+"""The width of a terminal that nobody has."""
+
 
 @command
 def threads(
     desk: Desk,
     status: Annotated[RunStatus | None, typer.Option("--status", help="Only those that stand so.")] = None,
     graph: Annotated[str | None, typer.Option("--graph", help="Only those of this graph.")] = None,
+    parent: Annotated[str | None, typer.Option("--parent", help="Only those that this thread has spawned.")] = None,
     most: Most = 50,
 ) -> None:
     """List threads, newest first."""
@@ -34,11 +38,12 @@ def threads(
     from bide.cli.tables import Column, listing
     from bide.cli.tables import status as shown_status
 
-    found = desk.app.list(status=status, graph=graph, most=most)
+    found = desk.app.list(status=status, graph=graph, parent=parent, most=most)
     now = desk.now
     columns = [
         *(Column("thread"), Column("graph"), Column("status"), Column("began")),
         Column("changed", from_width=90),
+        Column("error", is_whole=False, from_width=120 if any(one.error for one in found) else NEVER),
     ]
     rows: list[list[str | Text]] = [
         [
@@ -47,6 +52,7 @@ def threads(
             shown_status(one.status or "new"),
             words.ago(one.created_at, now),
             words.ago(one.updated_at, now),
+            words.line(one.error or ""),
         ]
         for one in found
     ]
@@ -57,7 +63,7 @@ def threads(
 
 
 def _listed(thread: Any) -> dict[str, Any]:
-    names = ("thread_id", "graph", "status", "created_at", "updated_at")
+    names = ("thread_id", "graph", "status", "created_at", "updated_at", "error", "parent")
     return {name: getattr(thread, name) for name in names}
 
 

@@ -46,7 +46,7 @@ def export(
 
     if bool(threads) == every:
         raise CliError("Say which threads: bide export THREAD…, or bide export --all.", Exit.USAGE)
-    chosen = [row.thread_id for row in desk.store.threads(most=10**9)] if every else []
+    chosen = _everything(desk) if every else []
     chosen += [find_thread(desk, one) for one in threads or ()]
     files = _files(chosen, output, is_folder=every or len(chosen) > 1)
     for file in files:
@@ -58,6 +58,14 @@ def export(
     pairs = [{"thread_id": one, "file": file} for one, file in zip(chosen, files, strict=True)]
     shown = [f"{words.line(one)} → {file}" for one, file in zip(chosen, files, strict=True)]
     desk.tell({"exported": pairs}, *(shown if len(shown) <= 20 else [f"{words.count(len(shown), 'thread')} written."]))
+
+
+def _everything(desk: Desk) -> list[str]:
+    """Name every thread, page by page."""
+    found: list[str] = []
+    while page := desk.app.list(after=found[-1] if found else None, most=1000):
+        found += [one.thread_id for one in page]
+    return found
 
 
 def _files(threads: list[str], output: Path | None, *, is_folder: bool) -> list[Path]:

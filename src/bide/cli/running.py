@@ -33,7 +33,12 @@ class When:
     delay: Annotated[str | None, typer.Option("--delay", metavar="2h30m", help="Start it so much later.")] = None
     at: Annotated[
         datetime | None,
-        typer.Option("--at", formats=["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M%z"], help="Start it at this moment."),
+        typer.Option(
+            "--at",
+            metavar="2026-03-02T12:00+02:00",
+            formats=["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M%z"],
+            help="Start it at this moment; say by which clock.",
+        ),
     ] = None
 
 
@@ -105,14 +110,12 @@ def retry(desk: Desk, thread: Thread) -> None:
     """Go on with a thread whose last run failed or was cancelled; only what did not finish runs again."""
     from bide.cli.finding import find_thread
 
-    desk.need_graphs("bide retry")
     thread_id = find_thread(desk, thread)
     found = desk.app.get(thread_id)
     if found.status in ("dead", "blocked"):
         _refuse(thread_id, str(found.status), f"bide release {thread_id}")
     if found.status not in ("failed", "cancelled"):
         _refuse(thread_id, str(found.status), f"bide show {thread_id}")
-    desk.graph(found.graph)
     _started(desk, desk.app.retry(thread_id), "goes on")
 
 

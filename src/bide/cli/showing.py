@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -88,23 +88,21 @@ def _run_facts(found: ThreadView, now: datetime) -> list[tuple[str, str | Text]]
 
 def _open(found: ThreadView, now: datetime) -> list[RenderableType]:
     """Show what it waits for, and how to answer."""
-    from bide.cli.tables import heading
+    from bide.cli.tables import aligned, heading
 
-    return [heading("Waits for"), *(part for wait in found.waits for part in _wait(wait, now))] if found.waits else []
+    rows = [row for wait in found.waits for row in _wait(wait, now)]
+    return [heading("Waits for"), aligned(rows, indent=2)] if rows else []
 
 
-def _wait(wait: Wait, now: datetime) -> list[RenderableType]:
-    from rich.padding import Padding
+def _wait(wait: Wait, now: datetime) -> list[list[str | Text]]:
     from rich.text import Text
 
     from bide.cli.finding import short
 
     until = f", {words.until(wait.deadline, now)}" if wait.deadline else ""
     who = f", asked: {words.line(', '.join(wait.assignees))}" if wait.assignees else ""
-    told = Text.assemble((short(wait.id), "bold"), f"  {wait.node}: {words.line(wait.waiting_for)}{who}{until}")
-    lines: list[RenderableType] = [Padding(told, (0, 0, 0, 2), expand=False)]
-    lines.append(Padding(Text(f"→ {_how(wait)}", style="dim"), (0, 0, 0, 12), expand=False))
-    return lines
+    told = f"{wait.node}: {words.line(wait.waiting_for)}{who}{until}"
+    return [[Text(f"{short(wait.id)} ", style="bold"), told], ["", Text(f"→ {_how(wait)}", style="dim")]]
 
 
 def _how(wait: Wait) -> str:
@@ -121,20 +119,17 @@ def _how(wait: Wait) -> str:
 
 def _lines(lines: Sequence[Happening]) -> list[RenderableType]:
     """Show the timeline; a day is named when it begins."""
-    from rich.padding import Padding
+    from itertools import groupby
+
     from rich.text import Text
 
-    from bide.cli.happenings import told
-    from bide.cli.tables import heading
+    from bide.cli.happenings import parts
+    from bide.cli.tables import aligned, heading
 
     shown: list[RenderableType] = []
-    day: Any = None
-    for one in lines:
-        date = one.at.astimezone().date()
-        if date != day:
-            day = date
-            shown.append(heading(f"Timeline, {day}") if not shown else Text(f"  {day}", style="dim"))
-        shown.append(Padding(told(one), (0, 0, 0, 2), expand=False))
+    for day, those in groupby(lines, key=lambda one: one.at.astimezone().date()):
+        shown.append(heading(f"Timeline, {day}") if not shown else Text(f"  {day}", style="dim"))
+        shown.append(aligned((parts(one) for one in those), indent=2))
     return shown
 
 

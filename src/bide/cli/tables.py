@@ -73,6 +73,21 @@ def facts(pairs: Iterable[tuple[str, str | Text]], *, indent: int = 0) -> Render
     return Padding(grid, (0, 0, 0, indent), expand=False)
 
 
+def aligned(rows: Iterable[Sequence[str | Text]], *, indent: int = 0) -> RenderableType:
+    """Lay short rows out below each other; the last part of each goes on below itself."""
+    from rich.padding import Padding
+    from rich.table import Table
+
+    found = [list(row) for row in rows]
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for _ in found[0][:-1]:
+        grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for row in found:
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, indent), expand=False)
+
+
 def heading(text: str) -> Text:
     """Return a title, with a line of air above it."""
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""`python -m bide.demo`: tell the story once, and check it."""
+"""`python -m bide.demo`: a tour for a person, or the whole story by itself."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bide import BideError, Store
 from bide.demo.crew import Files, WorkerFailed
+from bide.demo.desk import Desk
 from bide.demo.story import Story
 from bide.demo.terminal import BOLD, GREEN, Terminal
+from bide.demo.tour import Tour
+from bide.errors import BideError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; return 0 if every claim held."""
+    """Run the demo; return 0 if all went well and every claim held."""
     given = _parser().parse_args(arguments)
     for output in (sys.stdout, sys.stderr):
         output.reconfigure(errors="replace")  # type: ignore[union-attr]  # an ASCII terminal shows ? for ✓
     folder = None if given.db else Path(tempfile.mkdtemp(prefix="bide-demo-"))
-    path = folder / "orders.db" if folder else Path(given.db).absolute()
+    path = folder / "bide.db" if folder else Path(given.db).absolute()
     files = Files(str(path), f"{path}.ledger.jsonl")
-    code = _tell(files, assume_yes=given.yes)
+    code = _show(files, is_told=given.yes)
     if folder is not None and code != 1 and not given.keep:
         shutil.rmtree(folder)
-        print("The database of this demo was removed; --keep keeps it, and --help shows more.")
+        if code == 0:
+            print("The database of this demo was removed; --keep keeps it, and --help shows more.")
     elif Path(files.ledger).exists():
         print(f"Kept: {files.database}\n      {files.ledger}")
     return code
 
 
-def _tell(files: Files, *, assume_yes: bool) -> int:
-    terminal = Terminal(unhurried=not assume_yes)
+def _show(files: Files, *, is_told: bool) -> int:
+    terminal = Terminal(unhurried=not is_told)
     try:
-        Store.open(f"sqlite:///{files.database}").close()  # a path that cannot be used is told before any worker starts
-        holds = Story(files, terminal, assume_yes=assume_yes).tell()
+        return _with_a_desk(files, terminal, is_told=is_told)
     except (BideError, WorkerFailed) as problem:
         print(f"\nThe demo could not go on: {problem}", file=sys.stderr)
         return 1
@@ -47,20 +49,36 @@ def _tell(files: Files, *, assume_yes: bool) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has left, as `| head` does: nobody to tell
         return 141
+
+
+def _with_a_desk(files: Files, terminal: Terminal, *, is_told: bool) -> int:
+    if not is_told and not terminal.is_anybody_there():
+        terminal.say("(nobody is there to type: telling the whole story, as with --yes)\n")
+        is_told = True
+    desk = Desk(files, terminal)
+    try:
+        if not is_told:
+            Tour(desk).go()
+            terminal.say("\nNext: the first lines of README.md, examples/, and docs/waits.md.")
+            return 0
+        holds = Story(desk).tell()
+    finally:
+        desk.close()
     if not holds:
         print("\nSomething ran twice or was lost: see the lines marked ✗. This is a bug in Bide.", file=sys.stderr)
         return 1
-    terminal.say(f"\n{terminal.paint('Killed twice: nothing was lost, and nothing was done twice.', BOLD, GREEN)}")
-    terminal.say("Next: the 20 lines in README.md; docs/architecture.md tells how it works.")
+    done = "Killed in the middle: nothing was lost, and nothing was done twice."
+    terminal.say(f"\n{terminal.paint(done, BOLD, GREEN)}")
+    terminal.say("Next: `python3 dev.py run` to try it yourself, examples/, and docs/waits.md.")
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bide.demo",
-        description="An order waits for a person; its workers are killed with SIGKILL on the way.",
+        description="Three agents that wait for the world, their inbox, and a worker to kill.",
     )
-    parser.add_argument("--yes", action="store_true", help="approve the order without asking, and do not pause to read")
+    parser.add_argument("--yes", action="store_true", help="tell the whole story without asking anybody, and check it")
     parser.add_argument("--keep", action="store_true", help="keep the database and the ledger, and say where they are")
     parser.add_argument("--db", metavar="PATH", help="use this SQLite file, new or of an earlier demo, and keep it")
     return parser

@@ -1,28 +1,23 @@
-"""The parent's hand on its workers: start one, hear what it tells, kill it."""
+"""The demo's hand on its worker: start one, see whether it lives, kill it."""
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from bide.clock import Instant, SystemClock
+from pathlib import Path
+from typing import NamedTuple
 
 
 class WorkerFailed(Exception):
-    """A worker ended by itself, where it should have told something more."""
+    """A worker ended by itself, where it should have worked on."""
 
 
 class Death(NamedTuple):
-    """How a worker ended, and when."""
+    """How a worker ended."""
 
     pid: int
-    at: Instant
     exit_code: int
 
     @property
@@ -33,64 +28,68 @@ class Death(NamedTuple):
 
 @dataclass(frozen=True)
 class Files:
-    """Where an order lives: the database, and the ledger of the outside world."""
+    """Where the demo lives: the database, the ledger of the outside world, and what workers complain about."""
 
     database: str
     ledger: str
 
+    @property
+    def log(self) -> str:
+        """Where a worker's own words go."""
+        return f"{self.database}.worker.log"
 
-class Worker:
-    """A real child process that drives one order."""
 
-    def __init__(self, files: Files, order: str, what: str, *words: str) -> None:
-        command = [sys.executable, "-m", "bide.demo.worker", files.database, files.ledger, order, what, *words]
-        # In a session of its own: Ctrl-C reaches the parent alone, which then ends the worker.
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
+class Crew:
+    """The one worker of the demo, if it has one."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.deaths: list[Death] = []
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def hire(self, pace: float) -> int:
+        """Start a worker, a real process of its own; return its number."""
+        command = [sys.executable, "-m", "bide.demo.worker", self.files.database, self.files.ledger, str(pace)]
+        with open(self.files.log, "ab") as log:
+            # In a session of its own: Ctrl-C reaches the demo alone, which then ends the worker.
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log, start_new_session=True)
+        return self._process.pid
 
     @property
-    def pid(self) -> int:
-        """The number of the process."""
-        return self.process.pid
-
-    def told(self, *until: str) -> Iterator[dict[str, Any]]:
-        """Yield what the worker tells, up to and including the first of the kinds in `until`."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            told = json.loads(line)
-            yield told
-            if told["what"] in until:
-                return
-        code = self.process.wait()
-        raise WorkerFailed(f"Worker {self.pid} ended with exit code {code} before it told: {' or '.join(until)}.")
+    def pid(self) -> int | None:
+        """The number of the worker that lives; a worker that ended by itself is an error."""
+        if self._process is None:
+            return None
+        code = self._process.poll()
+        if code is not None:
+            said = Path(self.files.log).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise WorkerFailed(f"Worker {self._process.pid} ended by itself (exit code {code}). {' '.join(said[-1:])}")
+        return self._process.pid
 
     def kill(self) -> Death:
         """Send SIGKILL, which no process can catch or prepare for."""
-        self.process.send_signal(signal.SIGKILL)
-        code = self.process.wait()
-        return Death(self.pid, SystemClock().now(), code)
+        assert self._process is not None, "there is nobody to kill"
+        self._process.send_signal(signal.SIGKILL)
+        death = Death(self._process.pid, self._process.wait())
+        self._close()
+        self.deaths.append(death)
+        return death
 
-    def let_go(self) -> None:
-        """Close the pipe it waits on, so that it ends by itself."""
+    def dismiss(self) -> None:
+        """Let the worker end, gently at first; whatever happens, no process is left behind."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         try:
-            self.process.communicate(timeout=10)
+            self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            raise WorkerFailed(f"Worker {self.pid} was done and did not end.") from None
-        if self.process.returncode != 0:
-            raise WorkerFailed(f"Worker {self.pid} was done and ended with exit code {self.process.returncode}.")
+            self._process.kill()
+            self._process.wait()
+        self._process = None
 
-
-@contextmanager
-def worker(files: Files, order: str, what: str, *words: str) -> Iterator[Worker]:
-    """Run a worker for the length of a block; whatever happens, no process is left behind."""
-    started = Worker(files, order, what, *words)
-    try:
-        yield started
-    finally:
-        if started.process.poll() is None:
-            started.process.kill()
-        started.process.wait()
-        for pipe in (started.process.stdin, started.process.stdout):
-            assert pipe is not None
-            pipe.close()
+    def _close(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process = None

@@ -10,20 +10,18 @@ from typing import Final
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 PATIENCE_SECONDS: Final = 1.0
-"""How long a pipe may take to bring the answer."""
-
-_YES = {"", "y", "yes"}
-_NO = {"n", "no"}
+"""How long a pipe may take to bring the next line."""
 
 
 class Terminal:
-    """Where the story is told. It is unhurried only when a person reads along."""
+    """Where the demo is shown. It is unhurried only when a person reads along."""
 
     def __init__(self, *, unhurried: bool) -> None:
         self.unhurried = unhurried and sys.stdout.isatty()
         self.has_colours = (
             sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
         )
+        self._typed_ahead = ""
 
     def say(self, text: str = "") -> None:
         """Print a line at once."""
@@ -36,31 +34,28 @@ class Terminal:
     def breathe(self) -> None:
         """Leave a moment to read."""
         if self.unhurried:
-            time.sleep(0.25)  # seven times in a telling
+            time.sleep(0.25)
 
-    def ask(self, question: str, *, assume_yes: bool) -> bool:
-        """Ask a person for yes or no. Without a person the answer is taken from a pipe, or is yes, with a note."""
-        prompt = f"   {question} [Y/n] "
-        if assume_yes:
-            self.say(f"{prompt}y   (--yes)")
+    def is_anybody_there(self) -> bool:
+        """Whether somebody can type: at a keyboard, or through a pipe that has something to say."""
+        if _is_keyboard():
             return True
-        answer = self._read(prompt)
-        while answer is not None and answer not in _YES | _NO:
-            self.say("   Please answer y or n.")
-            answer = self._read(prompt)
-        if answer is None:
-            self.say("   (nobody is there to answer: taking yes, as with --yes)")
-        return answer not in _NO
+        self._typed_ahead = _piped_line()
+        return bool(self._typed_ahead)
 
-    def _read(self, prompt: str) -> str | None:
+    def read(self, prompt: str) -> str | None:
         """Return a typed line, or None when nobody can type one."""
         print(prompt, end="", flush=True)
-        if sys.stdin is not None and sys.stdin.isatty():
+        if _is_keyboard():
             line = sys.stdin.readline()
         else:
-            line = _piped_line()
+            line, self._typed_ahead = self._typed_ahead or _piped_line(), ""
             self.say(line.strip())
-        return line.strip().lower() if line else None
+        return line.strip() if line else None
+
+
+def _is_keyboard() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _piped_line() -> str:

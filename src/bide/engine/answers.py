@@ -17,6 +17,7 @@ from bide.errors import (
 )
 from bide.shape import problems
 from bide.types import WaitStatus
+from bide.waits.asked import SEVERAL
 
 Answers = list[tuple[Question, Any]]
 
@@ -123,6 +124,12 @@ def _nothing_open(loaded: Loaded) -> Exception:
 def _check_shape(question: Question, answer: Any) -> None:
     if question.schema is None:
         return
+    if SEVERAL in question.schema:
+        raise AmbiguousResumeError(
+            f"Node {question.node!r} waits for several things ({', '.join(question.schema[SEVERAL])}), and one answer "
+            f"cannot stand for all of them. Nothing was written. Bring each: app.wake({question.id!r}, …, leaf='…'), "
+            f"or app.deliver(…)."
+        )
     found = problems(answer, dict(question.schema))
     if found:
         listed = "\n".join(f"  - {problem}" for problem in found)

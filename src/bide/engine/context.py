@@ -27,7 +27,7 @@ from bide.errors import (
 )
 from bide.shape import build, json_schema
 from bide.types import UNSET, Command, Overwrite, Runtime, StreamWriter, WaitStatus
-from bide.waits.asked import WaitOptions, read_needs_of
+from bide.waits.asked import WaitOptions, read_needs_of, schema_by_hand
 
 
 class Pause(BaseException):
@@ -272,9 +272,9 @@ def interrupt(
     question = _question(context, journal, value, key, response_schema, update)
     wait = context.waits.get(question.key)
     if wait is not None and wait.status is not WaitStatus.OPEN:
-        default = options.get("default", UNSET)
-        return _settled(context, question, wait, response_schema, default, is_keyed=key is not None)
-    _ask(context, question._replace(needs=read_needs_of(options, question.schema)))
+        return _settled(context, question, wait, (response_schema, options), is_keyed=key is not None)
+    needs = read_needs_of(options, question.schema)
+    _ask(context, question._replace(needs=needs, schema=question.schema or schema_by_hand(needs)))
 
 
 def _question(context: TaskContext, journal: Journal, value: Any, key: str | None, shape: Any, update: Any) -> Question:
@@ -319,9 +319,13 @@ def _check_update(context: TaskContext, journal: Journal, update: Any) -> None:
         journal.codec.encode(item.value if isinstance(item, Overwrite) else item, f"state[{key!r}]")
 
 
-def _settled(context: TaskContext, question: Question, wait: Wait, shape: Any, default: Any, *, is_keyed: bool) -> Any:
-    """Return what a question was settled with, if it is the same question."""
+def _settled(
+    context: TaskContext, question: Question, wait: Wait, said: tuple[Any, WaitOptions], *, is_keyed: bool
+) -> Any:
+    """Return what a question was settled with, if it is the same question; `said` is what was said about it."""
     asked = wait.question
+    shape, options = said
+    default = options.get("default", UNSET)
     # After an edit from outside, or an update that came with the pause, a question may well read differently.
     is_as_planned = planned_at(context.task.id) == context.assignment.checkpoint.seq
     if not is_keyed and is_as_planned and asked.digest != question.digest:
@@ -332,7 +336,13 @@ def _settled(context: TaskContext, question: Question, wait: Wait, shape: Any, d
             f"(put it into step(), or into an earlier node), or name the question: interrupt(…, key='…')."
         )
     if wait.status is WaitStatus.CANCELLED:
-        raise WaitCancelled(f"The question of node {question.node!r} was withdrawn.", wait_id=question.id)
+        why = wait.answer if isinstance(wait.answer, dict) else {}
+        who, reason = why.get("by"), why.get("reason")
+        raise WaitCancelled(
+            f"The question of node {question.node!r} was withdrawn{f' by {who}' if who else ''}"
+            f"{f': {reason}' if reason else ''}.",
+            wait_id=question.id,
+        )
     if wait.status is WaitStatus.EXPIRED:
         if default is not UNSET:
             return default
@@ -347,7 +357,8 @@ def _settled(context: TaskContext, question: Question, wait: Wait, shape: Any, d
         return build(shape, wait.answer)
     except InvalidAnswerError as problem:
         # The update came with the first asking; asking again does not bring it a second time.
-        _ask(context, question._replace(refused=problem, update=None))
+        needs = read_needs_of(options, question.schema)
+        _ask(context, question._replace(refused=problem, update=None, needs=needs))
 
 
 def _ask(context: TaskContext, question: Question) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from bide.engine.answers import answers_at
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
-from bide.engine.opening import choose, fork_checkpoint, has_begun, reroute
+from bide.engine.opening import check_not_accepted, choose, fork_checkpoint, has_begun, reroute
 from bide.engine.plan import Place, moved_id, question_id
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Checkpoint, Edit, Load, Loaded, Outcome, Question, Task, Wait
@@ -70,6 +70,7 @@ def fork(
 
 def check_idle(loaded: Loaded) -> None:
     """Refuse to change a thread that runs."""
+    check_not_accepted(loaded)
     if loaded.run is not None and loaded.run.status is RunStatus.RUNNING and not loaded.run.is_orphan:
         raise ThreadBusyError(
             "The thread has a run under way, so it cannot be edited now. Wait until it pauses or ends, and try again."

@@ -100,6 +100,8 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
             f"Another run is live on thread {loaded.thread_id!r}, and its worker is alive. A thread has one run at a "
             f"time: wait for it to finish or pause, or use another thread_id."
         )
+    if not request.is_held:
+        check_not_accepted(loaded)
     if loaded.checkpoint is not None:
         check_fits(spec, loaded.checkpoint)
     given = request.input
@@ -116,6 +118,16 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
     if loaded.checkpoint is not None and (request.merges or has_progress(loaded)):
         return (yield from _input_in_the_middle(spec, request, loaded, loaded.checkpoint))
     return (yield from _start(spec, loaded, read_input(spec, given)))
+
+
+def check_not_accepted(loaded: Loaded) -> None:
+    """Refuse to touch a thread for which a run was accepted that has not begun: it would be lost without a word."""
+    run = loaded.run
+    if run is not None and run.has_input:
+        raise ThreadBusyError(
+            f"A run was started on thread {loaded.thread_id!r} and has not begun ({run.status}): it waits for a "
+            f"worker. Nothing was written. Let a worker drive it, cancel it first, or use another thread_id."
+        )
 
 
 # ── Start ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -63,8 +63,9 @@ def spawn(
             f"Node {context.task.node!r} called spawn(), but its graph has no store, so nobody could run the child. "
             f'Compile it with one: checkpointer="sqlite:///bide.db".'
         )
+    given = {} if input is None else input
     step_key = _key(context, name, key)
-    digest = codec.digest([name, input])
+    digest = codec.digest([name, given])
     before = context.steps.get(step_key)
     if before is not None:
         _check_same(context, step_key, before, name, digest)
@@ -72,13 +73,24 @@ def spawn(
         assert isinstance(found, ChildThread), "the journal of a spawn holds a child"
         return found
     identity = f"{context.run.uid}|{context.task.id}|{step_key}"
-    child = ChildThread(f"{context.run.thread_id}/{name}-{blake2b(identity.encode(), digest_size=6).hexdigest()}", name)
+    child = ChildThread(_name_of_child(context.run.thread_id, name, identity), name)
     journal.check_held()
     entry = JournalEntry(f"spawn {name}", digest, True, child)
-    start = Spawned(child, context.run.thread_id, write_given(codec, input), queue, priority, limit, on_parent_close)
+    start = Spawned(child, context.run.thread_id, write_given(codec, given), queue, priority, limit, on_parent_close)
     journal.spawn(context.task, step_key, entry, start)
     context.remember(step_key, entry)
     return child
+
+
+def _name_of_child(parent: str, graph: str, identity: str) -> str:
+    """Name a child so that one sees whose it is, however deep it stands."""
+    own = f"{graph}-{blake2b(identity.encode(), digest_size=6).hexdigest()}"
+    if len(parent) + len(own) < LONGEST_NAME and parent.isprintable():
+        return f"{parent}/{own}"
+    return f"{blake2b(parent.encode(), digest_size=12).hexdigest()}/{own}"
+
+
+LONGEST_NAME = 200
 
 
 def _graph_of(context: TaskContext, graph: Any) -> tuple[str, Codec]:

@@ -178,6 +178,8 @@ def _story(context: TaskContext, made: _Made) -> Generator[_Write | _Effect, Any
         return value
     if made.effect == "once" and before is None:
         yield _Write(journal.intend, (task, made.key, made.entry(is_done=False)))
+        # To write that may have taken as long as a lease lasts; then a successor has asked and been told: not done.
+        journal.check_held()
     try:
         value = yield _Effect(made.call, made.key)
     except Exception as error:
@@ -202,6 +204,7 @@ def _stand_firm(journal: Journal) -> Generator[_Write, Any, None]:
     journal.check_held()
     if journal.is_behind:
         yield _Write(journal.catch_up, ())
+        journal.check_held()
 
 
 def _check_arguments(journal: Journal, made: _Made, node: str) -> None:

@@ -154,6 +154,8 @@ class RunInfo(NamedTuple):
     epoch: int
     is_orphan: bool
     """Running, but its worker is gone."""
+    has_input: bool = False
+    """Accepted, but not begun: what it is to run with is still in the database."""
 
 
 class Loaded(NamedTuple):

@@ -9,6 +9,7 @@ from bide.engine.given import read_given
 from bide.engine.spawning import Spawned
 from bide.engine.spec import GraphSpec
 from bide.errors import InvalidUpdateError, did_you_mean
+from bide.store import Store
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import Claim, Start
 from bide.store.starting import BASE
@@ -25,17 +26,19 @@ class Accepted(NamedTuple):
     options: dict[str, Any]
 
 
-def start_of_child(spawned: Spawned) -> Start:
-    """Return a child as the store takes it in."""
+def start_of_child(spawned: Spawned, store: Store, owner: str) -> Start:
+    """Return a child as the store takes it in; it is its parent's owner's."""
     return Start(
         spawned.child.graph,
         spawned.input,
         spawned.child.thread_id,
         queue=spawned.queue,
+        version=store.versions.get(spawned.child.graph, ""),
         priority=spawned.priority,
         limit=spawned.limit,
         parent=spawned.parent,
         on_close=spawned.on_close,
+        owner=owner,
     )
 
 

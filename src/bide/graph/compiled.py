@@ -56,6 +56,8 @@ class CompiledGraph(Threads):
         self.bound: Config = {}
         """What `with_config` has said."""
         self.async_nodes = tuple(nodes_that_await(spec))
+        self.is_lent = False
+        """Whether its store is that of an application, and not one that it was compiled with."""
 
     @property
     def checkpointer(self) -> Store | None:

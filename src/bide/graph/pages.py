@@ -145,7 +145,7 @@ class Pages:
         return self.step_of(checkpoint, stored.journal, stored.waits)._replace(
             uid=stored.uid,
             head=stored.head,
-            run=None if run is None else RunInfo(run.run_id, run.status, run.epoch, run.is_orphan),
+            run=None if run is None else RunInfo(run.run_id, run.status, run.epoch, run.is_orphan, run.has_input),
             parent=stored.parent,
         )
 

@@ -27,11 +27,10 @@ from bide.engine.values import (
 from bide.errors import GraphChanged, LeaseLostError, ReplayMismatchError, StoreError, UnknownCheckpointError
 from bide.graph.accepting import start_of_child
 from bide.graph.door import Reference
-from bide.graph.durability import Writer
+from bide.graph.hold import Hold
 from bide.graph.migration import Migrate, migrated
 from bide.graph.pages import Pages, told
 from bide.graph.summary import summary_of
-from bide.store import Store
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -42,38 +41,9 @@ from bide.store.rows import (
     Stored,
     Taking,
     Transition,
-    WaitRow,
     checkpoint_id,
 )
-from bide.types import Durability, RunStatus, WaitStatus
-
-
-class Hold:
-    """One call's hold on one thread: what the thread's own graph and the graphs inside its tasks share."""
-
-    def __init__(self, store: Store, thread_id: str, durability: Durability, lease: Lease | None = None) -> None:
-        self.store = store
-        self.thread_id = thread_id
-        self.uid = ""
-        self.lease = lease
-        self.is_claimed = lease is not None
-        """Whether a worker has claimed the run before, so that it must be accounted for, whatever happens."""
-        self.writer = Writer(store, durability)
-        self.parent: str | None = None
-        """The thread that is told when this one ends."""
-        self.journal: tuple[JournalRow, ...] = ()
-        """What was read of the step under way: for graphs inside its tasks, which look for their own lines in it."""
-        self.waits: tuple[WaitRow, ...] = ()
-
-    def note(self, answers: Mapping[str, bytes], *, forget: bool) -> None:
-        """Know what taking the thread has changed of what was read."""
-        if forget:
-            self.journal, self.waits = (), ()
-        elif answers:
-            self.waits = tuple(
-                row._replace(status=WaitStatus.ANSWERED, answer=answers[row.wait_id]) if row.wait_id in answers else row
-                for row in self.waits
-            )
+from bide.types import RunStatus
 
 
 class Recorder:
@@ -148,15 +118,17 @@ class Recorder:
         lease, hold.lease = hold.lease, None
         if lease is None:
             return
-        if isinstance(reason, LeaseLostError):
-            # The run is another's; there is nothing to mark, only to let go of.
+        if hold.lost or isinstance(reason, LeaseLostError) or (hold.is_claimed and isinstance(reason, StoreError)):
+            # The run is another's; there is nothing to mark, only to let go of. And a database that said no is not the
+            # run's fault: a worker finds it left behind, counts that, and makes it ready again.
             self.store.let_go(lease)
             hold.writer.close()
             return
         status = _status_after(reason) if hold.is_claimed else RunStatus.CANCELLED
         event = self.pages.event(f"run.{status.value}", {"reason": type(reason).__name__, "error": told(reason)})
-        report = None if hold.parent is None or status not in _ENDS else Report(status, error=told(reason))
-        change = Transition(0, status=status, error=told(reason), events=(event,), report=report)
+        is_awaited = hold.parent is not None
+        report = None if status not in _ENDS else Report(status, error=told(reason), is_awaited=is_awaited)
+        change = Transition(0, status=status, error=told(reason), events=(event,), report=report, owner=hold.owner)
         try:
             hold.writer.flush(lease)
         except Exception as problem:  # noqa: BLE001 — the reason is the one to tell; this goes along with it
@@ -192,6 +164,7 @@ class Recorder:
             events=self._begin_events(begin),
             seen=self._seen(begin.claim or begin.supersede),
             lease=self.hold.lease,
+            asked=() if begin.claim is None else tuple(wait.question.id for wait in expected.open_waits),
         )
         hold = self.hold
         hold.uid, hold.lease = self.store.begin(taking)
@@ -286,14 +259,17 @@ class Recorder:
             over=(self.prefix,) if commit.is_over and self.has_records else (),
             carried=commit.carried,
             report=self._report(commit, row),
+            owner=self.hold.owner,
         )
 
     def _report(self, commit: Commit, row: CheckpointRow | None) -> Report | None:
         """Tell the thread that has spawned this one how it ended: in short, and where all of it is."""
-        if self.hold.parent is None or commit.status not in _ENDS:
+        if commit.status not in _ENDS:
             return None
+        is_awaited = self.hold.parent is not None
+        summary = summary_of(self.spec, commit.checkpoint) if is_awaited else ""
         reference = checkpoint_id(self.uid, self.head if row is None else row.seq)
-        return Report(commit.status, summary_of(self.spec, commit.checkpoint), reference, told(commit.error))
+        return Report(commit.status, summary, reference, told(commit.error), is_awaited)
 
     def _prepare(self, prepare: Prepare) -> CheckpointRow:
         row = self.pages.checkpoint_row(prepare.checkpoint, prepare.changed)
@@ -315,6 +291,8 @@ class Recorder:
         return (self.pages.event(f"run.{commit.status.value}", {"error": told(commit.error)}),)
 
     def _held(self) -> Lease:
+        if self.hold.lost is not None:
+            raise self.hold.lost
         if self.hold.lease is None:
             raise LeaseLostError(
                 f"The run on thread {self.thread_id!r} has ended: it was cancelled, or its caller went away. Nothing "
@@ -339,8 +317,15 @@ class Recorder:
         self.hold.writer.flush(self._held())
 
     def check_held(self) -> None:
-        """Raise LeaseLostError if the run is no longer ours, or not surely so."""
-        self.store.check_held(self._held())
+        """Raise LeaseLostError if the run is no longer ours, or not surely so.
+
+        From then on nothing is written, whatever the node makes of that error: it is not the node's own.
+        """
+        try:
+            self.store.check_held(self._held())
+        except LeaseLostError as problem:
+            self.hold.lost = problem
+            raise
 
     def keep(self, task: Task, key: str, entry: JournalEntry) -> None:
         """Keep the result of a step."""
@@ -365,7 +350,8 @@ class Recorder:
         self._note(True)
         lease = self._held()
         self.hold.writer.flush(lease)
-        self.store.spawn(lease, self.pages.step_row(task, key, entry, entry.value), start_of_child(start))
+        line = self.pages.step_row(task, key, entry, entry.value)
+        self.store.spawn(lease, line, start_of_child(start, self.store, self.hold.owner))
 
     def is_unchanged(self, key: str, value: Any) -> bool:
         """Say whether a state key is stored with just this value."""
@@ -389,7 +375,7 @@ class Recorder:
         if stored is None:
             return NOTHING._replace(thread_id=hold.thread_id, place=self.store.database.path)
         hold.uid, hold.journal, hold.waits = stored.uid, stored.journal, stored.waits
-        hold.parent = stored.parent
+        hold.parent, hold.owner = stored.parent, stored.owner
         return self._migrated(self.pages.loaded(stored))
 
     def _migrated(self, loaded: Loaded) -> Loaded:
@@ -482,9 +468,9 @@ def _status_after(reason: BaseException) -> RunStatus:
     """Say where a claimed run stands that could not even be begun, or not be ended."""
     if isinstance(reason, (GraphChanged, ReplayMismatchError)):
         return RunStatus.BLOCKED
-    # A database that said no, or a worker that is stopped, is not the run's fault.
-    is_ours = isinstance(reason, StoreError) or not isinstance(reason, Exception)
-    return RunStatus.READY if is_ours else RunStatus.FAILED
+    if isinstance(reason, KeyboardInterrupt):
+        return RunStatus.READY  # somebody stops the program, and not the run
+    return RunStatus.FAILED
 
 
 _ENDS = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)

@@ -23,10 +23,12 @@ from bide.graph.door import (
     read_request,
     shown_config,
 )
+from bide.graph.hold import Hold
 from bide.graph.live import token_scope
-from bide.graph.recorder import Hold, Recorder
+from bide.graph.recorder import Recorder
 from bide.graph.streaming import Shaper, wanted
 from bide.graph.tokens import langchain_is_loaded
+from bide.graph.validate import static_nodes
 from bide.store import Store
 from bide.store.cache import InMemoryCache, StoredCache
 from bide.store.rows import Lease
@@ -90,6 +92,8 @@ def open_session(
     if graph.store is not None and thread_id is None and reference is None:
         thread_id = _new_thread(graph, given)
     recorder = None
+    if graph.store is not None and given is None and thread_id is not None and lease is None:
+        graph.store.settle_due(thread_id)  # whoever goes on may be the only one who looks at the clock
     if graph.store is not None:
         hold = Hold(graph.store, thread_id or "", options.get("durability") or graph.build.durability, lease)
         recorder = Recorder(hold, graph.spec, reference, read.metadata, migrate=graph.build.migrate)
@@ -158,10 +162,20 @@ def _new_thread(graph: CompiledGraph, given: Any) -> str:
     return uuid7(graph.clock.now())
 
 
-def _check_storeless(graph: CompiledGraph, given: Any, static: frozenset[str]) -> None:
-    unknown = static - graph.spec.nodes.keys() - {"*"}
+def check_pauses(spec: GraphSpec, said: Mapping[str, Any]) -> None:
+    """Refuse to pause at a node that is none."""
+    named = static_nodes(said.get("interrupt_before")) | static_nodes(said.get("interrupt_after"))
+    _check_nodes(spec, named)
+
+
+def _check_nodes(spec: GraphSpec, static: frozenset[str]) -> None:
+    unknown = static - spec.nodes.keys() - {"*"}
     if unknown:
-        raise GraphError(f"There is no node {min(unknown)!r} to pause at. Known nodes: {', '.join(graph.spec.nodes)}.")
+        raise GraphError(f"There is no node {min(unknown)!r} to pause at. Known nodes: {', '.join(spec.nodes)}.")
+
+
+def _check_storeless(graph: CompiledGraph, given: Any, static: frozenset[str]) -> None:
+    _check_nodes(graph.spec, static)
     if graph.store is not None:
         return
     if given is None or static or (isinstance(given, Command) and given.resume is not UNSET):

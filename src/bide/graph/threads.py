@@ -15,8 +15,9 @@ from bide.engine.spec import GraphSpec
 from bide.engine.values import Load, Loaded
 from bide.errors import BideError, GraphError, UnknownCheckpointError, UnknownThreadError
 from bide.graph.door import Config, merged_config, read_config, read_ns, read_reference, shown_config, shown_ns
+from bide.graph.hold import Hold
 from bide.graph.inner_forks import fork_inside
-from bide.graph.recorder import Hold, Recorder
+from bide.graph.recorder import Recorder
 from bide.graph.replay_check import ReplayReport, check_step
 from bide.graph.session import NO_STORE, Build
 from bide.graph.snapshot import empty_snapshot, live_snapshot, past_snapshot, with_inner_states

@@ -16,7 +16,7 @@ from bide.runtime.registered import Given, Graphs
 from bide.runtime.scheduling import Schedules
 from bide.runtime.starts import StartOptions, read_start
 from bide.runtime.tending import Remind, Tended, Tender
-from bide.runtime.threads import list_threads, read_thread
+from bide.runtime.threads import check_known, list_threads, read_thread
 from bide.runtime.views import Event, Run, Thread
 from bide.runtime.worker import Worker
 from bide.store import Store
@@ -65,11 +65,14 @@ class Bide(Inbox, Schedules):
 
     def retry(self, thread_id: str | int) -> Run:
         """Go on with a thread whose last run failed or was cancelled: only what did not finish runs again."""
-        thread = self.get(thread_id)
-        return self.start(thread.graph, None, thread_id=thread.thread_id)
+        started = self.store.retry(str(thread_id))
+        row = self.store.run(started.thread_id, started.run_id)
+        assert row is not None, "it was started a moment ago"
+        return run_of(started.thread_id, row)
 
     def release(self, thread_id: str | int) -> bool:
         """Put a thread back into service whose run is dead or blocked; return whether it was."""
+        check_known(self.store, str(thread_id))
         return self.store.release(str(thread_id))
 
     def cancel(
@@ -87,6 +90,7 @@ class Bide(Inbox, Schedules):
             return self.store.cancel_wait(wait_id, by=by, reason=reason).is_new
         if thread_id is None:
             raise GraphError("Say what to cancel: cancel(thread_id), cancel(thread_id, run_id=…) or cancel(wait_id=…).")
+        check_known(self.store, str(thread_id))
         if run_id is not None:
             cancelled = self.store.cancel_run(str(thread_id), run_id, reason=reason, by=by)
         else:
@@ -102,17 +106,26 @@ class Bide(Inbox, Schedules):
         return read_thread(self.store, self.graphs, str(thread_id))
 
     def list(
-        self, *, status: RunStatus | str | None = None, graph: str | None = None, most: int = 100
+        self,
+        *,
+        status: RunStatus | str | None = None,
+        graph: str | None = None,
+        owner: str | None = None,
+        parent: str | None = None,
+        after: Thread | str | None = None,
+        most: int = 100,
     ) -> Sequence[Thread]:
-        """List threads, newest first."""
-        return list_threads(self.store, status=status, graph=graph, most=most)
+        """List threads, newest first: those with this status, graph, owner or parent; `after` is the last one seen."""
+        return list_threads(self.store, status=status, graph=graph, owner=owner, parent=parent, after=after, most=most)
 
     def runs(self, thread_id: str | int, *, most: int = 100) -> Sequence[Run]:
         """List the runs of a thread, newest first."""
+        check_known(self.store, str(thread_id))
         return [run_of(str(thread_id), row) for row in self.store.runs(str(thread_id), most=most)]
 
     def children(self, thread_id: str | int) -> Sequence[str]:
         """List the threads that a thread has spawned."""
+        check_known(self.store, str(thread_id))
         return [child for child, _ in self.store.children(str(thread_id))]
 
     def output(self, of: str | int | ChildResult) -> Any:

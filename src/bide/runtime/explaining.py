@@ -47,10 +47,12 @@ MOST = 50
 """How many are told about at most."""
 
 
-def explain_fact(store: Store, graphs: Graphs, fact: Fact, delivery_id: str | None) -> Explanation:
+def explain_fact(
+    store: Store, graphs: Graphs, fact: Fact, delivery_id: str | None, owner: str | None = None
+) -> Explanation:
     """Say who waits for facts of this kind, and why it fits them or not; of a stored one, also whom it woke."""
     verdicts: list[Verdict] = []
-    for row, leaf in store.waiting_for(fact, MOST):
+    for row, leaf in store.waiting_for(fact, MOST, owner):
         verdicts.append(_verdict(row, leaf, fact, delivery_id))
     woken = [] if delivery_id is None else store.woken_by(delivery_id)
     told = [

@@ -6,16 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from bide.clock import uuid7
-from bide.errors import AmbiguousResumeError, GraphError, InvalidAnswerError, NotWaitingError, UnknownInterruptError
+from bide.errors import (
+    AmbiguousResumeError,
+    DeliveryError,
+    GraphError,
+    InvalidAnswerError,
+    NotWaitingError,
+    UnknownInterruptError,
+)
 from bide.runtime.explaining import Explanation, explain_fact, explain_wait
 from bide.runtime.reading import delivery_of, wait_of
 from bide.runtime.registered import Graphs
+from bide.runtime.threads import read_thread
 from bide.runtime.views import Delivery, Wait, Woken, moment
 from bide.shape import problems
+from bide.shape.plain import NotPlainError, to_plain
 from bide.store import Store
 from bide.store.queue_rows import Answering, Outcome, WaitView
 from bide.types import WaitStatus
 from bide.waits.answers import answer_schema
+from bide.waits.asked import names
 from bide.waits.durations import Duration, milliseconds
 from bide.waits.facts import Fact, check_fact
 from bide.waits.leaves import Leaf, leaves
@@ -88,12 +98,13 @@ class Inbox:
         The answer is checked against what the wait asks for before it counts. The same `key` may be sent again and
         again. Where a wait needs several decisions, `leaf` names the one that this is.
         """
-        row = self._row(wait_id)
+        row, value = self._row(wait_id), plain_of(value)
         chosen = None if row.needs.condition is None else _leaf_for_people(row, leaf)
         if _is_open(row):
             _check_answer(row, chosen, value)
         number = None if chosen is None else chosen.number
-        outcome = self.store.wake(wait_id, Answering(value, by, via, key, number))
+        kind = "approval" if chosen is None else chosen.kind
+        outcome = self.store.wake(wait_id, Answering(value, by, via, key, number, kind))
         return _woken(outcome)
 
     def resume(
@@ -102,7 +113,10 @@ class Inbox:
         """Answer the only open question of a thread."""
         waiting = self.waits(thread_id=thread_id, most=2)
         if not waiting:
-            raise NotWaitingError(f"Thread {str(thread_id)!r} does not wait for an answer. Nothing was written.")
+            status = read_thread(self.store, self.graphs, str(thread_id)).status
+            raise NotWaitingError(
+                f"Thread {str(thread_id)!r} is {status or 'new'}, so it waits for no answer. Nothing was written."
+            )
         if len(waiting) > 1:
             raise AmbiguousResumeError(
                 f"Thread {str(thread_id)!r} has several open questions. Say which: app.wake(wait_id, …). "
@@ -117,7 +131,7 @@ class Inbox:
 
     def reassign(self, wait_id: str, assignees: Sequence[str], *, by: str | None = None) -> bool:
         """Let others be asked; return whether the wait was still open."""
-        return self.store.reassign_wait(wait_id, tuple(assignees), by=by)
+        return self.store.reassign_wait(wait_id, names("assignees", assignees), by=by)
 
     # ── Facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,14 +143,16 @@ class Inbox:
         kind: str = "event",
         source: str | None = None,
         external_id: str | None = None,
+        owner: str | None = None,
     ) -> Delivery:
         """Bring a fact: an event, a webhook's call, or a mail (`name` is its mailbox). Whoever waits for it goes on.
 
         It is stored before it is matched, and once for each `external_id` of a `source`: the same fact again changes
         nothing, and tells what came of the first. One that nobody waits for stays, and is found by whoever waits later.
+        It wakes threads of the same owner only: the store's own, unless another is named.
         """
         fact = self._fact(name, payload, kind, source, external_id)
-        delivered = self.store.deliver(fact)
+        delivered = self.store.deliver(fact, owner)
         found = self.store.delivery(delivered.delivery_id)
         if found is None:
             raise GraphError(f"Delivery {delivered.delivery_id} was let go by the store's retention.")
@@ -144,6 +160,8 @@ class Inbox:
 
     def _fact(self, name: str, payload: Any, kind: str, source: str | None, external_id: str | None) -> Fact:
         now = self.store.clock.now()
+        if kind == "child":
+            raise DeliveryError("How a child ended is told by the child itself. Bring an event, a webhook or an email.")
         if external_id is None and kind == "email" and isinstance(payload, dict):
             external_id = payload.get("message_id")
         given = source or f"{kind}:{name}"
@@ -161,6 +179,7 @@ class Inbox:
         *,
         kind: str = "event",
         source: str | None = None,
+        owner: str | None = None,
     ) -> Explanation:
         """Say why a fact did or did not wake somebody, or what a wait still needs.
 
@@ -172,11 +191,19 @@ class Inbox:
         found = self.store.delivery(what)
         if found is not None:
             row, fact = found
-            return explain_fact(self.store, self.graphs, fact, row.delivery_id)
-        return explain_fact(self.store, self.graphs, self._fact(what, payload, kind, source, None), None)
+            return explain_fact(self.store, self.graphs, fact, row.delivery_id, row.owner)
+        return explain_fact(self.store, self.graphs, self._fact(what, payload, kind, source, None), None, owner)
 
 
 _PAGE = 500
+
+
+def plain_of(value: Any) -> Any:
+    """Return an answer as whoever has only the database can read it; the node makes its own types of it again."""
+    try:
+        return to_plain(value)
+    except NotPlainError:
+        return value  # the codec will say what is wrong with it
 
 
 def _is_open(row: WaitView) -> bool:
@@ -209,6 +236,11 @@ def _leaf_for_people(row: WaitView, label: str | None) -> Leaf | None:
             f"Wait {row.wait_id} needs several decisions: {', '.join(leaf.label for leaf in decisions)}. Say which one "
             f"this is: leaf='{decisions[0].label}'."
         )
+    if not decisions and row.needs.condition.get("kind") in ("all_of", "quorum"):
+        raise AmbiguousResumeError(
+            f"Wait {row.wait_id} needs several parts, and one answer cannot stand for all of them. Say which part this "
+            f"is: leaf='{every[0].label}'. It has: {', '.join(leaf.label for leaf in every)}."
+        )
     return decisions[0] if decisions else None
 
 
@@ -224,9 +256,14 @@ def _check_answer(row: WaitView, leaf: Leaf | None, value: Any) -> None:
 
 
 def _woken(outcome: Outcome) -> Woken:
-    settled = "already_answered" if outcome.status is WaitStatus.ANSWERED else outcome.status.value
+    if outcome.status is WaitStatus.OPEN:
+        said = "counted" if outcome.is_new else "already_counted"
+    elif outcome.is_new:
+        said = "resumed"
+    else:
+        said = "already_answered" if outcome.status is WaitStatus.ANSWERED else outcome.status.value
     return Woken(
-        "resumed" if outcome.is_new else settled,
+        said,
         outcome.wait_id,
         outcome.thread_id,
         outcome.by,

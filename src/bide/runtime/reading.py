@@ -14,6 +14,7 @@ from bide.store.lanes import read_lane
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import DeliveryRow, RunView, WaitView
 from bide.types import WaitStatus
+from bide.waits.asked import SEVERAL
 from bide.waits.facts import Fact
 from bide.waits.wake import Wake
 
@@ -78,13 +79,13 @@ def wait_of(graphs: Graphs, row: WaitView, satisfied: Mapping[int, Wake] | None 
         status=row.status,
         question=question,
         title=needs.title or _title(condition),
-        assignees=needs.assignees or _assignees(condition),
+        assignees=needs.assignees,
         tags=needs.tags,
         created_at=moment(row.created_at),  # type: ignore[arg-type]
         deadline=moment(row.deadline),
         waiting_for=waiting_for(row.kind, question, condition, row.created_at),
         condition=condition,
-        schema=dict(schema or needs.schema or {}) or None,
+        schema=_shown_schema(schema or needs.schema),
         answer=decoded(codec, row.answer, "answer") if row.status is WaitStatus.ANSWERED else None,
         answered_at=moment(row.answered_at),
         answered_by=row.answered_by,
@@ -102,12 +103,12 @@ def _kind(row: WaitView, condition: Mapping[str, Any] | None) -> str:
     return "time" if kind in ("after", "at") else kind
 
 
+def _shown_schema(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if not schema or SEVERAL in schema else dict(schema)
+
+
 def _title(condition: Mapping[str, Any] | None) -> str:
     return "" if condition is None else str(condition.get("title") or "")
-
-
-def _assignees(condition: Mapping[str, Any] | None) -> tuple[str, ...]:
-    return () if condition is None else tuple(condition.get("assignees") or ())
 
 
 def delivery_of(row: DeliveryRow, fact: Fact, *, is_new: bool = True, threads: tuple[str, ...] = ()) -> Delivery:

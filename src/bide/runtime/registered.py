@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import NamedTuple
 
 from bide.errors import GraphError, did_you_mean
@@ -31,6 +32,9 @@ class Graphs:
         named = given.items() if isinstance(given, Mapping) else ((graph.name, graph) for graph in given)
         for name, graph in named:
             self._add(store, name, graph, versions.get(name, ""))
+        wrong = [version for version in versions.values() if not isinstance(version, str) or set(version) & set("@/\0")]
+        if wrong:
+            raise GraphError(f"The version {wrong[0]!r} must be a text without '@' and '/'.")
         unknown = set(versions) - set(self._known)
         if unknown:
             raise GraphError(f"versions names {min(unknown)!r}, which is no graph here. Known: {self.listed()}.")
@@ -45,8 +49,13 @@ class Graphs:
             )
         if name in self._known:
             raise GraphError(f"Two graphs are named {name!r}. Name them when compiling: compile(name='…').")
+        if graph.store is not None and graph.store is not store and graph.is_lent:
+            # It is another application's as well, perhaps one that was closed: this one has its own copy.
+            graph = copy(graph)
+            graph.checkpointer = None
         if graph.store is None:
             graph.checkpointer = store
+            graph.is_lent = True
             graph.cache = open_cache(graph.build.cache, store, graph.spec)
         elif graph.store is not store:
             raise GraphError(
@@ -54,6 +63,8 @@ class Graphs:
                 f"checkpointer=…, or open the application with that store: Bide(graph.checkpointer, …)."
             )
         self._known[name] = Registered(name, graph, version)
+        if version:
+            store.versions[name] = version
 
     def __iter__(self) -> Iterator[Registered]:
         return iter(self._known.values())
@@ -77,6 +88,8 @@ class Graphs:
 
     def lanes(self, queues: Sequence[str] = (DEFAULT_QUEUE,)) -> tuple[str, ...]:
         """Return what a worker with these graphs serves: runs of any version, and those of just its own."""
+        if isinstance(queues, str):
+            raise GraphError(f"queues={queues!r} is one text. Give a list of names: queues=[{queues!r}].")
         lanes: dict[str, None] = {}
         for queue in queues:
             for name, _, version in self._known.values():

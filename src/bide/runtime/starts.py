@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict, get_args
+from typing import Any, TypedDict
 
 from bide.clock import Clock, Instant
 from bide.engine.given import write_given
 from bide.errors import GraphError, did_you_mean
 from bide.graph.accepting import STORED, write_options
+from bide.graph.door import check_choice, read_config, read_reference
+from bide.graph.session import check_pauses
 from bide.runtime.registered import Registered
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import IfBusy, Start
 from bide.types import Durability, OnPaused
 from bide.waits.durations import Duration, milliseconds
+
+MOST_URGENT = 1_000_000_000
+LONGEST_NAME = 500
 
 
 class StartOptions(TypedDict, total=False):
@@ -45,13 +50,16 @@ class StartOptions(TypedDict, total=False):
 def read_start(known: Registered, given: Any, said: StartOptions, clock: Clock) -> Start:
     """Put together what the store is asked to accept."""
     _check(said)
+    # Whatever the worker would refuse is refused here, where whoever is wrong can hear it.
+    read_config(said.get("config"))
+    read_reference(said.get("checkpoint"))
+    check_pauses(known.graph.spec, said)
     options = {name: value for name, value in said.items() if name in STORED}
     if said.get("if_busy") in ("interrupt", "rollback"):
         options.setdefault("on_paused", "restart")
     thread_id = said.get("thread_id")
     # Without input, a thread that is there goes on where it stands.
-    is_going_on = given is None and thread_id is not None
-    body = None if is_going_on else write_given(known.graph.spec.codec, given)
+    body = None if given is None else write_given(known.graph.spec.codec, given)
     key = said.get("key")
     return Start(
         graph=known.name,
@@ -63,7 +71,7 @@ def read_start(known: Registered, given: Any, said: StartOptions, clock: Clock) 
         priority=said.get("priority", 0),
         due_at=_due_at(said, clock),
         key=key,
-        digest="" if key is None else PLAIN.digest([known.name, body, thread_id]),
+        digest="" if key is None else PLAIN.digest([known.name, body, None if thread_id is None else str(thread_id)]),
         if_busy=said.get("if_busy", "reject"),
         limit=said.get("limit"),
         owner=said.get("owner"),
@@ -74,17 +82,40 @@ def _check(said: StartOptions) -> None:
     known = StartOptions.__annotations__
     for name in said:
         if name not in known:
-            raise GraphError(
-                f"start() has no option {name!r}.{did_you_mean(name, known)} There are {', '.join(known)}."
-            )
-    if said.get("if_busy", "reject") not in get_args(IfBusy):
-        raise GraphError(f"if_busy={said['if_busy']!r} is none of {', '.join(map(repr, get_args(IfBusy)))}.")
-    queue = said.get("queue", DEFAULT_QUEUE)
-    if not queue or "/" in queue:
-        raise GraphError(f"queue={queue!r}: give a word without '/'.")
-    limit = said.get("limit")
-    if limit is not None and (len(limit) != 2 or not isinstance(limit[1], int) or limit[1] < 1):
+            hint = did_you_mean(name, known)
+            raise GraphError(f"start() has no option {name!r}.{hint} There are {', '.join(known)}.")
+    for name, choices in (("if_busy", IfBusy), ("on_paused", OnPaused), ("durability", Durability)):
+        check_choice(name, said.get(name), choices)
+    for name in ("key", "owner", "queue"):
+        _check_text(name, said.get(name))
+    if said.get("queue") == "" or "/" in said.get("queue", ""):
+        raise GraphError(f"queue={said['queue']!r}: give a word without '/'.")
+    priority, limit = said.get("priority", 0), said.get("limit")
+    if type(priority) is not int or abs(priority) > MOST_URGENT:
+        raise GraphError(f"priority={priority!r} must be a whole number up to {MOST_URGENT:,}; higher ones come first.")
+    if limit is not None and not _is_limit(limit):
         raise GraphError(f"limit={limit!r}: give a name and how many may run at once, as ('customer-7', 2).")
+    if said.get("if_busy") in ("interrupt", "rollback") and (said.get("delay") or said.get("at")):
+        raise GraphError(
+            f"if_busy={said['if_busy']!r} takes the place of a run now, and delay or at say later. Give one of them."
+        )
+    _check_text("thread_id", None if said.get("thread_id") is None else str(said["thread_id"]))
+
+
+def _is_limit(limit: Any) -> bool:
+    is_pair = isinstance(limit, (tuple, list)) and len(limit) == 2
+    return is_pair and isinstance(limit[0], str) and type(limit[1]) is int and limit[1] > 0
+
+
+def _check_text(name: str, given: Any) -> None:
+    if given is None:
+        return
+    if not isinstance(given, str) or "\0" in given or (not given.isprintable() and _has_half_a_character(given)):
+        raise GraphError(f"{name}={given!r} must be a text that every database can keep.")
+
+
+def _has_half_a_character(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _due_at(said: StartOptions, clock: Clock) -> Instant | None:
@@ -95,6 +126,8 @@ def _due_at(said: StartOptions, clock: Clock) -> Instant | None:
         return clock.now() + milliseconds(delay, "delay")
     if at is None:
         return None
+    if not isinstance(at, datetime):
+        raise GraphError(f"at={at!r} is no datetime. Give an aware datetime, or delay='2h'.")
     if at.tzinfo is None:
         raise GraphError(f"at={at!r} has no time zone, so it could mean two dozen instants. Give an aware datetime.")
     return int(at.timestamp() * 1000)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from bide.clock import Instant
+from bide.errors import StoreBusyError, StoreUnavailableError
 from bide.store import Store
+from bide.store.claiming import Reaped
 from bide.store.waking import Swept
+
+logger = logging.getLogger("bide.worker")
+
+T = TypeVar("T")
 
 Remind = Callable[[str, str, bool], None]
 """Told of each reminder: wait, thread, and whether it went one step higher."""
@@ -41,26 +48,42 @@ class Tender:
         self._remind = remind
 
     def tend(self) -> Tended:
-        """Do one round: a batch of each."""
+        """Do one round: a batch of each. What goes wrong with one of them does not keep the others from being done."""
         store = self.store
         due = store.next_due()
         is_due = due is not None and due <= store.clock.now()
-        swept = store.sweep() if is_due else Swept()
-        if self._remind is not None:
-            for wait_id, thread_id, is_higher in swept.reminded:
-                self._remind(wait_id, thread_id, is_higher)
-        reaped = store.reap()
+        swept = self._try(store.sweep, Swept()) if is_due else Swept()
+        for reminder in swept.reminded:
+            self._tell(*reminder)
+        reaped, given = self._try(store.reap, Reaped()), self._try(store.give_back, Reaped())
         return Tended(
             woken=swept.woken,
             expired=swept.expired,
-            promoted=store.promote_due() if is_due else 0,
-            reaped=reaped.ready,
-            dead=reaped.dead,
-            matched=store.match_pending(),
-            closed=store.close_children(),
-            scheduled=self._schedule() if is_due else 0,
+            promoted=self._try(store.promote_due, 0) if is_due else 0,
+            reaped=reaped.ready + given.ready,
+            dead=reaped.dead + given.dead,
+            matched=self._try(store.match_pending, 0),
+            closed=self._try(store.close_children, 0),
+            scheduled=self._try(self._schedule, 0) if is_due else 0,
             is_full=swept.is_full,
         )
+
+    @staticmethod
+    def _try(part: Callable[[], T], otherwise: T) -> T:
+        try:
+            return part()
+        except (StoreUnavailableError, StoreBusyError):
+            raise  # that is no matter of this part: nothing can be done until the database is back
+        except Exception:
+            logger.exception("A part of tending was broken off; it is tried again.")
+            return otherwise
+
+    def _tell(self, wait_id: str, thread_id: str, is_higher: bool) -> None:
+        try:
+            if self._remind is not None:
+                self._remind(wait_id, thread_id, is_higher)
+        except Exception:  # it is not ours, and whoever else waits must not suffer
+            logger.exception("The reminder of wait %s on thread %r could not be passed on.", wait_id, thread_id)
 
     def seconds_until_due(self, longest: float) -> float:
         """Return how long nothing is due, at most so long."""

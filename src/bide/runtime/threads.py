@@ -96,6 +96,12 @@ def _place(store: Store, after: Thread | str | None) -> tuple[Instant, str]:
     return row.created_at, row.thread_id
 
 
+def check_known(store: Store, thread_id: str) -> None:
+    """Tell whoever names a thread that is not there: a typo must not look like a thread that is over."""
+    if store.thread(thread_id) is None:
+        raise _unknown(store, thread_id)
+
+
 def _unknown(store: Store, thread_id: str) -> UnknownThreadError:
     return UnknownThreadError(
         f"There is no thread {thread_id!r} in {store.database.path!r}. Check the id, and which database is open."

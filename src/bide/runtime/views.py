@@ -89,7 +89,8 @@ class Woken:
     """What came of an answer: truthfully, also when another was first."""
 
     status: str
-    """`resumed`: this call settled it · `already_answered`, `expired`, `cancelled`: another did, before."""
+    """`resumed`: this call settled it · `counted`: this decision counts, and others are still needed ·
+    `already_counted`, `already_answered`, `expired`, `cancelled`: another call did, before."""
     wait_id: str
     thread_id: str
     by: str | None = None
@@ -99,7 +100,7 @@ class Woken:
     @property
     def is_new(self) -> bool:
         """Whether this very call settled the wait."""
-        return self.status == "resumed"
+        return self.status in ("resumed", "counted")
 
 
 @dataclass(frozen=True, slots=True)

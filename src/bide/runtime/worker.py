@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from bide.clock import elapsed
-from bide.errors import StoreError
+from bide.errors import GraphError, StoreError
 from bide.runtime.driving import drive
 from bide.runtime.registered import Graphs
 from bide.runtime.tending import Tender
@@ -27,6 +27,7 @@ CONCURRENCY = 10
 POLL_SECONDS = 1.0
 """How long a worker naps when nothing rings. A doorbell only makes that shorter."""
 GRACE_SECONDS = 30.0
+SHORTEST_NAP = 0.01
 
 
 class Worker:
@@ -44,7 +45,9 @@ class Worker:
         grace: float = GRACE_SECONDS,
     ) -> None:
         if concurrency < 1:
-            raise ValueError(f"concurrency={concurrency!r}: a worker drives at least one run at a time.")
+            raise GraphError(f"concurrency={concurrency!r}: a worker drives at least one run at a time.")
+        if poll <= 0 or grace < 0:
+            raise GraphError(f"poll={poll!r}, grace={grace!r}: give seconds; a worker that never naps spins.")
         self.store = store
         self.graphs = graphs
         self.tender = tender
@@ -66,8 +69,9 @@ class Worker:
 
     def run(self, *, handle_signals: bool = True) -> None:
         """Work until `stop` is called, or SIGTERM or Ctrl-C comes; then give back what is unfinished, and return."""
+        self._stopping.clear()
         with _Signals(self) if handle_signals else nullcontext():
-            self.store.enlist()
+            self._enlist()
             self._assist(self._listen, "bide-listener")
             self._assist(self._keep_tending, "bide-tender")
             for number in range(self.concurrency):
@@ -76,6 +80,15 @@ class Worker:
             while not self._stopping.is_set():
                 self._claim_some()
             self._drain()
+
+    def _enlist(self) -> None:
+        """Become known as a worker, as soon as the database can be reached."""
+        while not self._stopping.is_set():
+            try:
+                return self.store.enlist()
+            except StoreError as problem:
+                logger.warning("This worker is not known yet: %s", problem)
+                self._stopping.wait(self.poll)
 
     def start(self) -> Worker:
         """Work in a thread of its own; `stop` ends it."""
@@ -122,6 +135,8 @@ class Worker:
                 claims = self.store.claim(self.lanes, free)
             except StoreError as problem:
                 logger.warning("Nothing could be claimed: %s", problem)
+            except Exception:  # as above: a worker that claims nothing any more must not look alive
+                logger.exception("Claiming was broken off; it is tried again.")
         for claim in claims:
             control = RunControl()
             with self._state:
@@ -138,7 +153,8 @@ class Worker:
             return self.poll
         if ready is None:
             return self.poll
-        return max(0.0, min(self.poll, (ready - self.store.clock.now()) / 1000))
+        # What is due and was not claimed is being claimed by others: never spin on it.
+        return max(SHORTEST_NAP, min(self.poll, (ready - self.store.clock.now()) / 1000))
 
     def _keep_driving(self) -> None:
         """Drive one run after the other: one of the slots of this worker."""
@@ -147,13 +163,20 @@ class Worker:
             if task is None:
                 return
             claim, control = task
+            thread_id = claim.lease.thread_id
+            logger.info("Thread %s (%s) is driven.", thread_id, claim.graph)
             try:
-                drive(self.store, self.graphs, claim, control)
+                driven = drive(self.store, self.graphs, claim, control)
+                logger.info("Thread %s (%s): %s.", thread_id, claim.graph, driven.outcome)
+            except BaseException:  # a node that calls sys.exit() ends its run, and not the slot that drives it
+                logger.exception("Run %s on thread %r was broken off.", claim.lease.run_id, claim.lease.thread_id)
             finally:
                 with self._state:
                     self._busy.pop(claim, None)
                     self.driven += 1
                 self._news.set()
+                if claim.limit_key is not None:
+                    self.store.ring()  # others may have waited for its limit
 
     # ── Beside it ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -179,8 +202,10 @@ class Worker:
                 pause = 0.0 if tended.is_full else self.tender.seconds_until_due(self.poll)
             except StoreError as problem:
                 logger.warning("The clock could not be looked at: %s", problem)
+            except Exception:  # whatever it was, the next round may go well, and nobody else would look at the clock
+                logger.exception("Tending was broken off; it is tried again.")
             # A deadline that another worker is just settling is due and yet not ours: never spin on it.
-            self._stopping.wait(max(pause, 0.01))
+            self._stopping.wait(max(pause, SHORTEST_NAP))
 
     def _let_go_of_lost(self) -> None:
         """Ask runs that are no longer ours, because they were cancelled or taken over, to stop early."""

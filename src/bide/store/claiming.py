@@ -39,11 +39,31 @@ class Reaped(NamedTuple):
     dead: int = 0
 
 
+class Taker(NamedTuple):
+    """Somebody whose runs are ready in a lane: an owner, or a limit."""
+
+    lane: str
+    owner: str = ""
+    limit: str = ""
+
+
 class Turn(NamedTuple):
-    """Whose turn it was last, in a lane."""
+    """Whose turn it was last, in a lane; and in which lane, of all."""
 
     owner: str = ""
     limit: str = ""
+    was_limited: bool = True
+    lane: str = ""
+
+    def after(self, taker: Taker) -> Turn:
+        """Return the turn when this one was served."""
+        if taker.limit:
+            return self._replace(limit=taker.limit, was_limited=True)
+        return self._replace(owner=taker.owner, was_limited=False)
+
+
+LAST = ""
+"""Under which the lane is kept that was served last."""
 
 
 class Claiming:
@@ -152,6 +172,29 @@ class Claiming:
         store.after_end(ended)
         return reaped
 
+    def give_back(self) -> Reaped:
+        """Make runs ready again that are leased to this worker and that nobody here drives: their end could not be
+        written. It counts as a loss, so that what fails again and again is put out of service."""
+        store = self._store
+        worker_id = store.worker_id
+        rows = store.database.read(lambda tx: tx.all("list_held", {"worker_id": worker_id, "most": 1000}))
+        left = [row for row in rows if not store.keeper.drives(row[1])]
+        ended: list[str] = []
+
+        def work(tx: Transaction) -> Reaped:
+            ended.clear()
+            writing = Writing(tx, store.bodies, store.clock.now())
+            for thread_id in sorted(row[0] for row in left):
+                tx.send("hold_thread", {"thread_id": thread_id})
+            dead = sum(_reap_run(writing, worker_id, row, ended) for row in left)
+            return Reaped(len(left) - dead, dead)
+
+        if not left:
+            return Reaped()
+        given = store.database.write("give_back", work)
+        store.after_end(ended)
+        return given
+
     def release(self, thread_id: str) -> bool:
         """Put a run that is dead or blocked back into service; return whether there was one."""
         store = self._store
@@ -200,7 +243,7 @@ def _reap_run(writing: Writing, worker_id: str, row: Row, ended: list[str]) -> b
 
 
 class _Claiming:
-    """One transaction that claims runs."""
+    """One transaction that claims runs: lanes take turns, and in each of them owners, and limits, take turns."""
 
     def __init__(self, tx: Transaction, now: int, worker_id: str, turns: dict[str, Turn]) -> None:
         self.tx = tx
@@ -209,71 +252,78 @@ class _Claiming:
         self.turns = turns
 
     def claim(self, lanes: Sequence[str], most: int) -> list[Claim]:
-        """Give each lane a share, and within a lane each owner."""
-        owners = {lane: self._owners(lane, most) for lane in lanes}
-        limits = {lane: self._limits(lane, most) for lane in lanes}
-        waiting = {lane: answer() for lane, answer in owners.items()}
-        shares = _shares(waiting, most)
+        """Give each a share of the free slots, one after the other, until there are none left."""
+        lanes = self._in_turn_of_lanes(lanes)
+        asked = {lane: (self._owners(lane, most), self._limits(lane, most)) for lane in lanes}
+        takers = {lane: self._takers(lane, owners(), limits()) for lane, (owners, limits) in asked.items()}
+        limited = [taker.limit for line in takers.values() for taker in line if taker.limit]
+        if limited:
+            # Before any run is locked: what is counted under them stays true, and nobody waits with something in hand.
+            hold_keys(self.tx, (f"limit:{key}" for key in limited))
         claims: list[Claim] = []
-        asked = [
-            (lane, owner, self.tx.ask("claim_ready", self._params(lane, owner=owner, most=share)))
-            for (lane, owner), share in shares.items()
-        ]
-        for lane, owner, answer in asked:
-            claims += map(self._claimed, answer())
-            self.turns[lane] = self.turns.get(lane, Turn())._replace(owner=owner)
-        for lane, keys in limits.items():
-            claims += self._under_limits(lane, keys(), most - len(claims))
+        waiting = [taker for row in zip_longest(*takers.values()) for taker in filter(None, row)]
+        while waiting and len(claims) < most:
+            waiting = self._round(waiting, most, claims)
         return claims
+
+    def _round(self, waiting: list[Taker], most: int, claims: list[Claim]) -> list[Taker]:
+        """Let each claim its share; return those that may have more."""
+        share = max(1, (most - len(claims)) // len(waiting))
+        left = []
+        for taker in waiting:
+            wanted = min(1 if taker.limit else share, most - len(claims))
+            rows = self._claim(taker, wanted) if wanted > 0 else []
+            claims += map(_claimed, rows)
+            if rows:
+                self.turns[taker.lane] = self._turn(taker.lane).after(taker)
+                self.turns[LAST] = Turn(lane=taker.lane)
+            if len(rows) == wanted > 0:
+                left.append(taker)
+        return left
+
+    def _claim(self, taker: Taker, most: int) -> Sequence[Row]:
+        params = {"lane": taker.lane, "now": self.now, "worker_id": self.worker_id}
+        if taker.limit:
+            return self.tx.all("claim_limited", {**params, "limit_key": taker.limit})
+        return self.tx.all("claim_ready", {**params, "owner": taker.owner, "most": most})
+
+    # ── Whose turn it is ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _turn(self, lane: str) -> Turn:
+        return self.turns.get(lane, Turn())
+
+    def _in_turn_of_lanes(self, lanes: Sequence[str]) -> list[str]:
+        """Begin behind the lane that was served last."""
+        last = self.turns.get(LAST, Turn()).lane
+        at = lanes.index(last) + 1 if last in lanes else 0
+        return [*lanes[at:], *lanes[:at]]
 
     def _owners(self, lane: str, most: int) -> InTurn:
+        """Ask for those behind whoever had the last turn, then for the others; without a name comes first of all."""
+        last = self._turn(lane).owner
         nobody = self.tx.ask("first_owner", {"lane": lane})
-        others = self._in_turn("ready_owners", lane, self.turns.get(lane, Turn()).owner, most)
-        return lambda: [*([""] if nobody() else []), *others()][:most]
+        behind = self.tx.ask("ready_owners", {"lane": lane, "after": last, "most": most})
+        others = self.tx.ask("ready_owners", {"lane": lane, "after": "", "most": most}) if last else behind
+
+        def answer() -> list[str]:
+            named = [row[0] for row in behind()], [""] if nobody() else [], [row[0] for row in others()]
+            return list(dict.fromkeys(owner for part in named for owner in part))[:most]
+
+        return answer
 
     def _limits(self, lane: str, most: int) -> InTurn:
-        return self._in_turn("ready_limits", lane, self.turns.get(lane, Turn()).limit, most)
-
-    def _in_turn(self, query: str, lane: str, last: str, most: int) -> InTurn:
-        """Ask for those behind whoever had the last turn, and then for the others; each comes once."""
-        behind = self.tx.ask(query, {"lane": lane, "after": last, "most": most})
-        others = self.tx.ask(query, {"lane": lane, "after": "", "most": most}) if last else behind
+        last = self._turn(lane).limit
+        behind = self.tx.ask("ready_limits", {"lane": lane, "after": last, "most": most})
+        others = self.tx.ask("ready_limits", {"lane": lane, "after": "", "most": most}) if last else behind
         return lambda: list(dict.fromkeys(row[0] for row in (*behind(), *others())))[:most]
 
-    def _params(self, lane: str, **more: object) -> dict[str, object]:
-        return {"lane": lane, "now": self.now, "worker_id": self.worker_id, **more}
-
-    def _under_limits(self, lane: str, keys: Sequence[str], most: int) -> list[Claim]:
-        """Claim runs with a limit, one by one, in turns: what is counted must still be true when it is claimed."""
-        claims: list[Claim] = []
-        if not keys or most < 1:
-            return claims
-        hold_keys(self.tx, (f"limit:{key}" for key in keys))
-        open_keys = list(keys)
-        while open_keys and len(claims) < most:
-            for key in list(open_keys):
-                rows = self.tx.all("claim_limited", self._params(lane, limit_key=key)) if len(claims) < most else []
-                claims += map(self._claimed, rows)
-                if not rows:
-                    open_keys.remove(key)
-                else:
-                    self.turns[lane] = self.turns.get(lane, Turn())._replace(limit=key)
-        return claims
-
-    def _claimed(self, row: Row) -> Claim:
-        thread_id, run_id, epoch, lane, crashes, given, options = row
-        return Claim(Lease(thread_id, run_id, epoch), read_lane(lane).graph, crashes, given, options)
+    def _takers(self, lane: str, owners: list[str], limits: list[str]) -> list[Taker]:
+        """Put owners and limits of a lane in line, in turns; whoever was not served last begins."""
+        free, bound = [Taker(lane, owner=owner) for owner in owners], [Taker(lane, limit=limit) for limit in limits]
+        pair = (free, bound) if self._turn(lane).was_limited else (bound, free)
+        return [taker for row in zip_longest(*pair) for taker in row if taker is not None]
 
 
-def _shares(waiting: dict[str, list[str]], most: int) -> dict[tuple[str, str], int]:
-    """Share slots out: one for each owner of each lane in turn, until there are none left."""
-    turns = [
-        (lane, owner)
-        for row in zip_longest(*([(lane, owner) for owner in owners] for lane, owners in waiting.items()))
-        for lane, owner in filter(None, row)
-    ]
-    shares: dict[tuple[str, str], int] = {}
-    for index in range(most if turns else 0):
-        turn = turns[index % len(turns)]
-        shares[turn] = shares.get(turn, 0) + 1
-    return shares
+def _claimed(row: Row) -> Claim:
+    thread_id, run_id, epoch, lane, crashes, given, options, limit_key = row
+    return Claim(Lease(thread_id, run_id, epoch), read_lane(lane).graph, crashes, given, options, limit_key)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from bide.errors import CodecError
 from bide.store.database import Row, Transaction
 from bide.store.ending import AlreadyStored, owned, store_fact
 from bide.store.facts import fact_of, read_delivery_row, read_wait_row
@@ -22,8 +25,14 @@ from bide.waits.wake import Wake
 if TYPE_CHECKING:
     from bide.store.store import Store
 
+logger = logging.getLogger("bide.store")
+
 PAGE = 500
 """How many who wait are looked at in one transaction."""
+
+
+PARTS = 4
+"""A fact may have so small a part of the size of the largest value."""
 
 
 class Candidate(NamedTuple):
@@ -50,17 +59,20 @@ class Delivering:
     def _store(self) -> Store:
         return cast("Store", self)
 
-    def deliver(self, fact: Fact) -> Delivered:
+    def deliver(self, fact: Fact, owner: str | None = None) -> Delivered:
         """Store a fact and wake whoever waits for it. One that came before changes nothing, and is told as it was."""
         store = self._store
+        # It becomes a part of answers, which must not be too large either.
+        store.bodies.check_size("deliveries", len(PLAIN.encode(fact.payload, "delivery")) * PARTS)
         digest = PLAIN.digest(fact.payload)
-        key = {"owner": store.bodies.owner, "source": fact.source, "external_id": fact.external_id}
+        whose = store.bodies.owner if owner is None else owner
+        key = {"owner": whose, "source": fact.source, "external_id": fact.external_id}
 
         def take(tx: Transaction) -> tuple[str, bool, int]:
             known = tx.one("find_delivery", key)
             if known is not None:
                 return known[0], False, known[8]
-            return store_fact(Writing(tx, store.bodies, store.clock.now()), fact, digest), True, 0
+            return store_fact(Writing(tx, store.bodies, store.clock.now()), fact, whose, digest), True, 0
 
         try:
             delivery_id, is_new, wakes = store.database.write("deliver", take)
@@ -96,7 +108,12 @@ class Delivering:
         """Go on with facts whose matching was broken off; return how many there were."""
         rows = self._store.database.read(lambda tx: tx.all("list_pending_deliveries", {"most": most}))
         for row in rows:
-            self.match_delivery(row[0])
+            try:
+                self.match_delivery(row[0])
+            except CodecError:
+                # It stays where it is, to be looked at; but it must not stand in the way of the others.
+                logger.exception("Delivery %s cannot be matched.", row[0])
+                self._store.database.write("match", partial(_give_up, row[0]))
         return len(rows)
 
     def deliveries(
@@ -124,15 +141,19 @@ class Delivering:
 
     # ── For those who ask why ──────────────────────────────────────────────────────────────────────────────────────
 
-    def waiting_for(self, fact: Fact, most: int) -> list[tuple[WaitView, Leaf]]:
-        """List the open leaves that wait for facts under the keys of this one, longest first."""
+    def waiting_for(self, fact: Fact, most: int, owner: str | None = None) -> list[tuple[WaitView, Leaf]]:
+        """List the open leaves that wait for facts under the keys of this one, longest first; if there are none, those
+        that wait for facts of its kind at all."""
         store = self._store
 
         def read(tx: Transaction) -> list[tuple[WaitView, Leaf]]:
-            keys = [owned(store.bodies.owner, key) for key in correlations_of(fact)]
+            whose = store.bodies.owner if owner is None else owner
+            keys = [owned(whose, key) for key in correlations_of(fact)]
             rows = [
                 row for key in keys for row in tx.all("list_candidates", {**_from(key, (-1, "", -1)), "most": most})
             ]
+            if not rows:
+                rows = list(tx.all("list_waiting_kind", {"kind": fact.kind, "owner": whose, "most": most}))
             found: list[tuple[WaitView, Leaf]] = []
             for candidate in sorted(map(_candidate, rows), key=lambda one: one.place)[:most]:
                 row = tx.one("find_wait", {"wait_id": candidate.wait_id}) if candidate.is_open else None
@@ -160,6 +181,10 @@ class Delivering:
         return store.database.read(read)
 
 
+def _give_up(delivery_id: str, tx: Transaction) -> int:
+    return tx.run("finish_delivery", {"delivery_id": delivery_id})
+
+
 class _Matching:
     """One transaction that brings a fact to some of those who wait for it."""
 
@@ -170,7 +195,6 @@ class _Matching:
         self.row = row
         self.fact = fact_of(self.bodies, self.tx, row)
         self.seen: dict[str, tuple[int, str, int]] = {}
-        self.wakes = 0
 
     def page(self, after: dict[str, tuple[int, str, int]]) -> bool:
         """Look at the next of those who wait; return whether these were the last."""
@@ -200,28 +224,37 @@ class _Matching:
             # Its wait was settled otherwise; nobody needs to find it again.
             self.tx.send("close_conditions", {"wait_id": candidate.wait_id})
             return False
-        needs = open_needs(self.bodies, self.tx, candidate.wait_id, candidate.needs)
-        assert needs.condition is not None, "a leaf belongs to a condition"
-        leaf = leaves(needs.condition, 0)[candidate.number]
+        try:
+            needs = open_needs(self.bodies, self.tx, candidate.wait_id, candidate.needs)
+            assert needs.condition is not None, "a leaf belongs to a condition"
+            leaf = leaves(needs.condition, 0)[candidate.number]
+        except (CodecError, IndexError, AssertionError):
+            logger.exception("Wait %s cannot be read; it is left as it is.", candidate.wait_id)
+            return False
         return match(leaf.plain, self.fact).fits
 
     def _can_have(self, wait: Held, candidate: Candidate, served: set[str]) -> bool:
         """Whether the wait still needs it. One fact counts for one leaf of a wait, and for one exclusive wait."""
         if not wait.is_open or candidate.number not in wait.open or wait.wait_id in served:
             return False
-        if wait.deadline is not None and wait.deadline <= self.settling.now:
-            return False
         if any(wake.delivery == self.row.delivery_id for wake in wait.satisfied.values()):
             return False
         return not candidate.is_exclusive or self.row.taken_by in (None, wait.wait_id)
 
     def _bring(self, wait: Held, candidate: Candidate) -> Held:
+        try:
+            settled = self.settling.satisfy(wait, candidate.number, wake_of(self.row, self.fact))
+        except CodecError:
+            # Too large together with what is there already, say: that is between this fact and this wait.
+            logger.exception("Delivery %s cannot be brought to wait %s.", self.row.delivery_id, wait.wait_id)
+            return wait
+        if settled.status is WaitStatus.EXPIRED:
+            return settled
         if candidate.is_exclusive:
             self.tx.send("take_delivery", {"delivery_id": self.row.delivery_id, "wait_id": wait.wait_id})
             self.row = self.row._replace(taken_by=wait.wait_id)
-        self.wakes += 1
         self.tx.send("count_wake", {"delivery_id": self.row.delivery_id})
-        return self.settling.satisfy(wait, candidate.number, wake_of(self.row, self.fact))
+        return settled
 
     def finish(self, is_over: bool) -> None:
         """Mark a fact that nobody else waits for."""

@@ -33,12 +33,32 @@ def end_run(writing: Writing, thread_id: str, status: RunStatus, *, is_replaced:
         tx.send("close_children", {"thread_id": thread_id, "is_cancelled": is_cancelled})
 
 
-def tell_parent(writing: Writing, thread_id: str, run_id: str, report: Report) -> str:
+def tell_parent(writing: Writing, thread_id: str, run_id: str, report: Report, owner: str) -> str:
     """Let the parent of a thread know how it ended, in the same transaction; return the delivery to match after it."""
-    status: Any = report.status.value
-    result = ChildResult(status, report.summary, thread_id, run_id, report.checkpoint_id, report.error)
+    return store_fact(writing, _fact(writing, thread_id, run_id, report), owner)
+
+
+def tell_whoever_waits(writing: Writing, thread_id: str, run_id: str, report: Report, owner: str) -> None:
+    """Do the same for a thread that nobody has spawned, if somebody waits for it: the database knows."""
+    fact = _fact(writing, thread_id, run_id, report)
+    delivery_id, now = uuid7(writing.now), writing.now
+    body = writing.bodies.close_small(delivery_place(delivery_id), PLAIN.encode(fact.payload, "delivery"))
+    said = {"source": fact.source, "external_id": fact.external_id, "kind": fact.kind, "name": fact.name}
+    key = {"delivery_id": delivery_id, "now": now}
+    writing.tx.send("tell_waiters", {**key, **said, "thread_id": thread_id, "body": body})
+    for correlation in correlations_of(fact):
+        writing.tx.send("tell_waiters_under", {**key, "correlation": owned(owner, correlation)})
+
+
+def _fact(writing: Writing, thread_id: str, run_id: str, report: Report) -> Fact:
     external_id = f"{run_id}:{report.status.value}:{writing.now}"
-    return store_fact(writing, Fact("child", thread_id, result, "bide", external_id, writing.now))
+    return Fact("child", thread_id, result_of(thread_id, run_id, report), "bide", external_id, writing.now)
+
+
+def result_of(thread_id: str, run_id: str, report: Report) -> ChildResult:
+    """Return how a thread ended, as whoever waits for it sees it."""
+    status: Any = report.status.value
+    return ChildResult(status, report.summary, thread_id, run_id, report.checkpoint_id, report.error)
 
 
 def end_thread(
@@ -47,14 +67,14 @@ def end_thread(
     """Do all of it for a run that is ended from outside; return the deliveries to match after the commit."""
     end_run(writing, thread_id, report.status, is_replaced=is_replaced)
     row = writing.tx.one("read_parent", {"thread_id": thread_id})
-    if row is None or row[0] is None:
+    if is_replaced or row is None or row[0] is None:
         return []
-    return [tell_parent(writing, thread_id, run_id, report)]
+    return [tell_parent(writing, thread_id, run_id, report, row[2])]
 
 
-def store_fact(writing: Writing, fact: Fact, digest: str = "") -> str:
+def store_fact(writing: Writing, fact: Fact, owner: str, digest: str = "") -> str:
     """Store a fact with the keys under which it can be waited for; it is matched after the commit."""
-    tx, now, owner = writing.tx, writing.now, writing.bodies.owner
+    tx, now = writing.tx, writing.now
     delivery_id = uuid7(now)
     body = writing.bodies.close_small(delivery_place(delivery_id), PLAIN.encode(fact.payload, "delivery"))
     key = {"delivery_id": delivery_id, "owner": owner, "source": fact.source, "external_id": fact.external_id}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from bide.errors import CodecError
 from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN, open_needs
@@ -48,12 +49,21 @@ def read_delivery_row(row: Row) -> DeliveryRow:
     return DeliveryRow(*row)._replace(is_pending=bool(row[7]))
 
 
-def read_wait_row(bodies: Bodies, tx: Transaction, row: Row) -> WaitView:
-    """Read a wait as whoever looks from outside sees it; question and answer are opened."""
+def read_wait_row(bodies: Bodies, tx: Transaction, row: Row, *, is_lenient: bool = False) -> WaitView:
+    """Read a wait as whoever looks from outside sees it; question and answer are opened.
+
+    One that is damaged must not hide the others in a list: there it says so itself (`is_lenient`).
+    """
     view = WaitView(*row)._replace(status=WaitStatus(row[7]), is_consumed=bool(row[8]), needs=Needs())
     answer = row[10]
-    return view._replace(
-        question=bodies.open(tx, question_place(view.thread_id, view), view.question),
-        answer=None if answer is None else bodies.open(tx, answer_place(view.thread_id, view.wait_id), answer),
-        needs=open_needs(bodies, tx, view.wait_id, row[18]),
-    )
+    try:
+        return view._replace(
+            question=bodies.open(tx, question_place(view.thread_id, view), view.question),
+            answer=None if answer is None else bodies.open(tx, answer_place(view.thread_id, view.wait_id), answer),
+            needs=open_needs(bodies, tx, view.wait_id, row[18]),
+        )
+    except CodecError as problem:
+        if not is_lenient:
+            raise
+        told = f"(cannot be read: {problem})"
+        return view._replace(question=PLAIN.encode([told, None], "question"), answer=None, needs=Needs(title=told))

@@ -307,5 +307,5 @@ class _Import:
 
 def _is_driven(run: Row, now: Instant) -> bool:
     """Whether somebody who lives drives this run."""
-    _, _, _, worker_id, host, pid, started, lease_until = run
+    _, _, _, worker_id, host, pid, started, lease_until, _ = run
     return worker_id is not None and host is not None and not is_gone(host, pid, started, lease_until, now)

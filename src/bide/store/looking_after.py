@@ -115,14 +115,24 @@ class LookedAfter:
         older_than: Duration | None = None,
         horizon: Horizon | None = None,
         ttl: Duration | None = None,
+        deliveries: Duration | None = None,
         thread_id: str | None = None,
     ) -> Pruned:
         """Let old checkpoints and threads go now, of one thread or of all, and say how much went.
 
-        What may go is said as in `Retention`; `horizon` is a moment or the id of a checkpoint, before which checkpoints
-        go. Without any of these, the policy that the store was opened with holds. Where a thread stands, what it waits
-        for, and where a branch of its history began always stay.
+        What may go is said as in `Retention`, facts from outside only where `deliveries` says for how long; `horizon`
+        is a moment or the id of a checkpoint, before which checkpoints go. Without any of these, the policy that the
+        store was opened with holds. Where a thread stands, what it waits for, and where a branch of its history began
+        always stay.
         """
         from bide.store.upkeep import prune  # only those who let go pay for it
 
-        return prune(self._itself, thread_id, keep_last=keep_last, older_than=older_than, horizon=horizon, ttl=ttl)
+        return prune(
+            self._itself,
+            thread_id,
+            keep_last=keep_last,
+            older_than=older_than,
+            horizon=horizon,
+            ttl=ttl,
+            deliveries=deliveries,
+        )

@@ -7,6 +7,7 @@ from typing import Any, cast
 from bide.codec import Codec
 from bide.store.bodies import Bodies
 from bide.store.database import Transaction
+from bide.store.reads import noticing_damage
 from bide.store.seal import place_of
 from bide.waits.needs import Needs, read_needs
 
@@ -31,4 +32,7 @@ def open_needs(bodies: Bodies, tx: Transaction, wait_id: str, stored: bytes | No
     """Read what a wait needs."""
     if stored is None:
         return Needs()
-    return read_needs(cast("dict[str, Any]", PLAIN.decode(bodies.open(tx, needs_place(wait_id), stored), "needs")))
+    place = needs_place(wait_id)
+    opened = bodies.open(tx, place, stored)
+    with noticing_damage(place):
+        return read_needs(cast("dict[str, Any]", PLAIN.decode(opened, "needs")))

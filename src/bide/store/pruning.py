@@ -198,7 +198,7 @@ def _drop_logged(keys: list[LogKey]) -> Chore:
 
 def _drop_wait(wait_id: str) -> tuple[Chore, Chore]:
     """Let go of the leaves of a wait, and of the wait itself: a leaf without its wait would be nobody's."""
-    return Chore("drop_conditions", {"wait_id": wait_id}), Chore("drop_wait", {"wait_id": wait_id})
+    return Chore("drop_leaves_of_wait", {"wait_id": wait_id}), Chore("drop_wait", {"wait_id": wait_id})
 
 
 def _drop_events(first: int, stays: int) -> Iterator[Chore]:

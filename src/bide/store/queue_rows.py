@@ -56,6 +56,7 @@ class Claim(NamedTuple):
     crashes: int
     input: bytes | None
     options: bytes | None
+    limit_key: str | None = None
 
 
 class RunView(NamedTuple):
@@ -113,6 +114,8 @@ class Answering(NamedTuple):
     key: str | None = None
     number: int | None = None
     """The leaf of the wait's condition that it is for; None for all of it."""
+    kind: str = "approval"
+    """What that leaf waits for."""
 
 
 class Outcome(NamedTuple):

@@ -46,7 +46,7 @@ def read_thread(tx: Transaction, bodies: Bodies, thread_id: str, seq: int | None
     except CorruptDataError as problem:
         _name_last_good(problem, uid, history, head if seq is None else seq)
         raise
-    return Stored(uid, head, _run_of(run(), now), checkpoint, journal, waits, thread[2])
+    return Stored(uid, head, _run_of(run(), now), checkpoint, journal, waits, thread[2], thread[3])
 
 
 def _name_last_good(problem: CorruptDataError, uid: str, history: History, seq: int) -> None:
@@ -167,9 +167,9 @@ def noticing_damage(place: str) -> Iterator[None]:
 def _run_of(rows: Sequence[Row], now: Instant) -> RunRow | None:
     if not rows:
         return None
-    run_id, status, epoch, worker_id, host, pid, started, lease_until = rows[0]
+    run_id, status, epoch, worker_id, host, pid, started, lease_until, has_input = rows[0]
     is_orphan = worker_id is not None and (host is None or is_gone(host, pid, started, lease_until, now))
-    return RunRow(run_id, RunStatus(status), epoch, is_orphan, worker_id)
+    return RunRow(run_id, RunStatus(status), epoch, is_orphan, worker_id, bool(has_input))
 
 
 def read_journal(tx: Transaction, bodies: Bodies, thread_id: str) -> tuple[JournalRow, ...]:

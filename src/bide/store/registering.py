@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bide.store.delivering import wake_of
-from bide.store.ending import owned
+from bide.store.ending import ENDED, owned, result_of
 from bide.store.facts import fact_of, read_delivery_row
 from bide.store.locks import hold_keys
 from bide.store.queue_rows import DeliveryRow
-from bide.store.rows import Lease, WaitRow
+from bide.store.rows import Lease, Report, WaitRow, checkpoint_id
 from bide.store.settling import Held, Settling
 from bide.store.writes import Writing
-from bide.types import WaitStatus
+from bide.types import RunStatus, WaitStatus
 from bide.waits.facts import Fact
 from bide.waits.leaves import Leaf, leaves
 from bide.waits.matching import match
+from bide.waits.wake import Wake
+
+_ENDED = tuple(status.value for status in ENDED)
 
 UNLIMITED = -1
 PAGE = 100
@@ -24,17 +27,19 @@ Hit = tuple[int, int, Leaf, DeliveryRow, Fact]
 """When a fact came, and which leaf it fits."""
 
 
-def hold_correlations(writing: Writing, waits: Sequence[WaitRow]) -> None:
+def hold_correlations(writing: Writing, waits: Sequence[WaitRow], owner: str) -> None:
     """Hold the keys of all that these waits wait for, before anything else is locked."""
     keys = [leaf.correlation for wait in waits for leaf in _leaves(wait, writing.now) if leaf.correlation]
     if keys:
-        hold_keys(writing.tx, (owned(writing.bodies.owner, key) for key in keys))
+        hold_keys(writing.tx, (owned(owner, key) for key in keys))
 
 
-def register(writing: Writing, lease: Lease, wait: WaitRow, head: int) -> None:
+def register(writing: Writing, lease: Lease, wait: WaitRow, head: int, owner: str) -> None:
     """Write a wait and its conditions down, and look back: what it needs may be here already."""
     writing.open_wait(lease, wait)
     found = _leaves(wait, writing.now)
+    if found:
+        writing.tx.send("drop_conditions", {"wait_id": wait.wait_id})
     for leaf in found:
         writing.tx.send(
             "insert_condition",
@@ -42,18 +47,17 @@ def register(writing: Writing, lease: Lease, wait: WaitRow, head: int) -> None:
                 "wait_id": wait.wait_id,
                 "number": leaf.number,
                 "kind": leaf.kind,
-                "correlation": owned(writing.bodies.owner, leaf.correlation) if leaf.correlation else "",
+                "correlation": owned(owner, leaf.correlation) if leaf.correlation else "",
                 "due_at": leaf.due_at,
-                "is_open": 1,
                 "exclusive": int(leaf.exclusive),
                 "now": writing.now,
-                "delivery_id": None,
-                "wake": None,
             },
         )
     looking = [leaf for leaf in found if leaf.correlation and leaf.lookback]
     if looking:
-        _LookBack(writing, lease, wait, head).through(looking)
+        back = _LookBack(writing, lease, wait, (head, owner))
+        back.through(looking)
+        back.at_threads([leaf for leaf in looking if leaf.kind == "child"])
 
 
 def _leaves(wait: WaitRow, now: int) -> Sequence[Leaf]:
@@ -63,12 +67,13 @@ def _leaves(wait: WaitRow, now: int) -> Sequence[Leaf]:
 class _LookBack:
     """Looks through what was delivered before a wait was there."""
 
-    def __init__(self, writing: Writing, lease: Lease, wait: WaitRow, head: int) -> None:
+    def __init__(self, writing: Writing, lease: Lease, wait: WaitRow, thread: tuple[int, str]) -> None:
         assert wait.needs is not None
         self.writing = writing
         self.wait = wait
         self.settling = Settling(writing)
         self.thread_id = lease.thread_id
+        head, self.owner = thread
         self.held = Held(
             wait.wait_id,
             lease.thread_id,
@@ -79,7 +84,7 @@ class _LookBack:
             wait.needs,
             {},
             frozenset(leaf.number for leaf in _leaves(wait, writing.now)),
-            None,
+            None if wait.needs.timeout is None else writing.now + wait.needs.timeout,
             None,
             writing.now,
             head,
@@ -89,14 +94,16 @@ class _LookBack:
         """Let what came first count first, whichever leaf it is for, until the wait is settled or nothing is left."""
         while self.held.is_open:
             needed = [leaf for leaf in looking if leaf.number in self.held.open]
-            found = [hit for leaf in needed for hit in self._first(leaf)]
+            # Of a child counts how it ended last.
+            hits = ([*self._first(leaf)] for leaf in needed)
+            found = [each[-1] for each in hits if each]
             if not found:
                 return
             # The others are looked for again: a fact that has counted for one leaf does not count for another.
             self._take(*min(found, key=lambda hit: hit[:2])[2:])
 
     def _first(self, leaf: Leaf) -> Iterator[Hit]:
-        """Find the oldest fact that fits a leaf."""
+        """Find the oldest fact that fits a leaf; of a child, which may have been retried, all that was told of it."""
         now, bodies = self.writing.now, self.writing.bodies
         since = 0 if leaf.lookback == UNLIMITED else now - leaf.lookback
         place = (-1, "")
@@ -104,7 +111,7 @@ class _LookBack:
             rows = self.writing.tx.all(
                 "look_back",
                 {
-                    "correlation": owned(bodies.owner, leaf.correlation),
+                    "correlation": owned(self.owner, leaf.correlation),
                     "since": since,
                     "after_time": place[0],
                     "after": place[1],
@@ -118,9 +125,29 @@ class _LookBack:
                 place = (row.received_at, row.delivery_id)
                 if self._can_have(leaf, row) and match(leaf.plain, fact).fits:
                     yield row.received_at, leaf.number, leaf, row, fact
-                    return
+                    if leaf.kind != "child":
+                        return
             if len(rows) < PAGE:
                 return
+
+    def at_threads(self, children: Sequence[Leaf]) -> None:
+        """Look at threads that nobody has spawned: they may have ended, or not be there; else their end is told."""
+        for leaf in children:
+            thread_id = leaf.plain["thread_id"]
+            is_news = self.writing.tx.run("expect_end", {"thread_id": thread_id}) == 1
+            row = self.writing.tx.one("how_it_ended", {"thread_id": thread_id})
+            if not self.held.is_open or leaf.number not in self.held.open:
+                continue
+            if row is None:
+                self._end(leaf, "", Report(RunStatus.CANCELLED, error="there is no such thread"))
+            elif is_news and row[1] in _ENDED:
+                run_id, status, error, uid, seq = row
+                self._end(leaf, run_id, Report(RunStatus(status), "", checkpoint_id(uid, seq or 0), error))
+
+    def _end(self, leaf: Leaf, run_id: str, report: Report) -> None:
+        result = result_of(leaf.plain["thread_id"], run_id, report)
+        wake = Wake(result, kind="child", at=self.writing.now, via="bide")
+        self.held = self.settling.satisfy(self.held, leaf.number, wake)
 
     def _can_have(self, leaf: Leaf, row: DeliveryRow) -> bool:
         return not leaf.exclusive or row.taken_by in (None, self.wait.wait_id)

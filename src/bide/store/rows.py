@@ -98,6 +98,8 @@ class RunRow(NamedTuple):
     epoch: int
     is_orphan: bool
     worker_id: str | None = None
+    has_input: bool = False
+    """Whether it was accepted and has not begun."""
 
 
 class OpenWaitRow(NamedTuple):
@@ -136,6 +138,7 @@ class Stored(NamedTuple):
     waits: tuple[WaitRow, ...]
     parent: str | None = None
     """The thread that has spawned it."""
+    owner: str = ""
 
 
 class Taking(NamedTuple):
@@ -162,6 +165,8 @@ class Taking(NamedTuple):
     """Whose step is forgotten: that of all tasks whose id begins so."""
     lease: Lease | None = None
     """The run that was claimed before; None when it is to be claimed now."""
+    asked: tuple[str, ...] = ()
+    """The waits that were open when the thread was read: one that was settled since is news to the run."""
 
 
 class Report(NamedTuple):
@@ -171,6 +176,8 @@ class Report(NamedTuple):
     summary: str = ""
     checkpoint_id: str | None = None
     error: str | None = None
+    is_awaited: bool = True
+    """Whether the thread was spawned, or somebody waits for it, as far as is known."""
 
 
 class Transition(NamedTuple):
@@ -190,6 +197,8 @@ class Transition(NamedTuple):
     """Checkpoints of graphs inside this one, written in the same transaction."""
     report: Report | None = None
     """What the thread's parent is told of its end, if it has one."""
+    owner: str = ""
+    """Whose thread it is: only facts of the same owner wake it."""
 
     @property
     def is_plain(self) -> bool:

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from bide.clock import Instant
-from bide.errors import BideError
+from bide.errors import ScheduleError
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.store.queue_rows import IfBusy
 
+__all__ = ["Missed", "Plan", "ScheduleError", "ScheduleRow"]
+
 Missed = Literal["once", "skip", "all"]
 """What becomes of instants at which nobody was there: one run for all of them, none, or one for each."""
-
-
-class ScheduleError(BideError, ValueError):
-    """A schedule was said in a way that cannot be meant, or there is none; nothing was changed."""
 
 
 class Plan(NamedTuple):

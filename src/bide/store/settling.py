@@ -7,9 +7,11 @@ round trips, however many waits there are.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from bide.errors import CodecError
 from bide.store.database import Answer, Row
 from bide.store.ending import end_thread
 from bide.store.facts import close_wake, event_of, open_wake
@@ -21,6 +23,8 @@ from bide.types import RunStatus, WaitStatus
 from bide.waits.needs import Needs
 from bide.waits.tree import open_leaves, verdict
 from bide.waits.wake import Wake
+
+logger = logging.getLogger("bide.store")
 
 
 class Held(NamedTuple):
@@ -56,6 +60,7 @@ class Settling:
         self.now = writing.now
         self.touched: dict[str, None] = {}
         """The threads whose runs may have become ready, in order."""
+        self.unreadable: list[str] = []
         self.ended: list[str] = []
         """Deliveries that tell parents of what has ended; they are matched after the commit."""
 
@@ -90,8 +95,17 @@ class Settling:
             )
             for wait_id, thread_id in waits
         ]
-        found = ((wait_id, self._held(row(), leaves(), head)) for wait_id, row, leaves, head in asked)
+        found = ((wait_id, self._readable(wait_id, row(), leaves(), head)) for wait_id, row, leaves, head in asked)
         return {wait_id: held for wait_id, held in found if held is not None}
+
+    def _readable(self, wait_id: str, rows: Sequence[Row], leaves: Sequence[Row], head: Answer) -> Held | None:
+        """Leave out a wait that cannot be read: those who share the transaction must not suffer from it."""
+        try:
+            return self._held(rows, leaves, head)
+        except CodecError:
+            logger.exception("Wait %s cannot be read; it is left as it is.", wait_id)
+            self.unreadable.append(wait_id)
+            return None
 
     def _held(self, rows: Sequence[Row], leaves: Sequence[Row], head: Answer) -> Held | None:
         if not rows:
@@ -119,19 +133,25 @@ class Settling:
 
     # ── Settling ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def satisfy(self, wait: Held, number: int, wake: Wake) -> Held:
+    def satisfy(self, wait: Held, number: int, wake: Wake, key: str | None = None) -> Held:
         """Note that one leaf of a wait's condition is satisfied; if that is enough, the wait has its answer."""
-        params = {"wait_id": wait.wait_id, "number": number, "delivery_id": wake.delivery}
-        stored = close_wake(self.writing.bodies, wait.wait_id, number, wake)
-        self.tx.send("satisfy_condition", {**params, "wake": stored})
-        wait = wait._replace(satisfied={**wait.satisfied, number: wake}, open=wait.open - {number})
         assert wait.needs.condition is not None, "a leaf belongs to a condition"
-        answer = verdict(wait.needs.condition, wait.satisfied)
+        came = self.now if wake.at is None else wake.at
+        if wait.deadline is not None and came >= wait.deadline:
+            return self.expire(wait)
+        # All that may be refused is made before anything is written: other waits share this transaction.
+        stored = close_wake(self.writing.bodies, wait.wait_id, number, wake)
+        after = wait._replace(satisfied={**wait.satisfied, number: wake}, open=wait.open - {number})
+        answer = verdict(wait.needs.condition, after.satisfied)
+        body = b"" if answer is None else PLAIN.encode(answer, "answer")
+        self.writing.bodies.check_size(answer_place(wait.thread_id, wait.wait_id), len(body))
+        params = {"wait_id": wait.wait_id, "number": number, "delivery_id": wake.delivery}
+        self.tx.send("satisfy_condition", {**params, "wake": stored})
         if answer is None:
             event = event_of("wait.satisfied", wait=wait.wait_id, leaf=number, by=wake.by, via=wake.via)
             self.log(wait, event)
-            return self._close_needless(wait)
-        return self.answer(wait, PLAIN.encode(answer, "answer"), by=wake.by, via=wake.via or "", told=answer)
+            return self._close_needless(after)
+        return self.answer(after, body, by=wake.by, via=wake.via or "", key=key, told=answer)
 
     def _close_needless(self, wait: Held) -> Held:
         """Close the leaves that do not matter any more, so that they take no fact from others."""
@@ -158,9 +178,10 @@ class Settling:
         return wait
 
     def cancel(self, wait: Held, *, by: str | None, reason: str) -> Held:
-        """Withdraw a question: its node is told."""
+        """Withdraw a question: its node is told why."""
         event = event_of("wait.cancelled", wait=wait.wait_id, by=by, reason=reason)
-        return self._settle(wait, WaitStatus.CANCELLED, event, by=by, via=reason)
+        why = PLAIN.encode({"reason": reason, "by": by}, "reason")
+        return self._settle(wait, WaitStatus.CANCELLED, event, answer=why, by=by, via="cancel")
 
     def _settle(
         self,
@@ -186,7 +207,6 @@ class Settling:
                 "via": via,
                 "answer_key": key,
                 "now": self.now,
-                "before": -1 if status is WaitStatus.EXPIRED else self.now,
             },
         )
         if wait.open:
@@ -197,10 +217,11 @@ class Settling:
         return wait._replace(status=status, open=frozenset())
 
     def _end(self, wait: Held, on_timeout: str) -> None:
-        """End the run of a wait whose deadline says so; a run that is running right now hears of it when it pauses."""
+        """End the run of a wait whose deadline says so, also while another branch of it is driven."""
         status = RunStatus.CANCELLED if on_timeout == "cancel" else RunStatus.FAILED
         error = f"WaitExpired: node asked in wait {wait.wait_id}, and nobody answered in time"
-        params = {"thread_id": wait.thread_id, "status": status.value, "error": error, "now": self.now}
+        key = {"thread_id": wait.thread_id, "run_id": wait.run_id}
+        params = {**key, "status": status.value, "error": error, "now": self.now}
         if self.tx.run("end_waiting", params):
             if status is RunStatus.CANCELLED:
                 self.tx.send("cancel_waits", {"thread_id": wait.thread_id, "prefix": "", "length": 0})

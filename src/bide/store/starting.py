@@ -6,11 +6,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bide.clock import uuid7
-from bide.errors import ConflictError, IdempotencyError, ThreadBusyError
+from bide.errors import (
+    ConflictError,
+    GraphError,
+    IdempotencyError,
+    NotWaitingError,
+    ThreadBusyError,
+    UnknownThreadError,
+)
 from bide.store.database import Row, Transaction
 from bide.store.ending import ENDED, end_thread
 from bide.store.facts import event_of
-from bide.store.lanes import lane_of
+from bide.store.lanes import lane_of, read_lane
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import RunView, Start, Started
 from bide.store.rows import JournalRow, Lease, Report, checkpoint_id
@@ -52,6 +59,36 @@ class Starting:
         if started.is_new:
             store.ring()
         return started
+
+    def retry(self, thread_id: str) -> Started:
+        """Start a run like the last one of a thread, which failed or was cancelled: it goes on where that one stood."""
+        store = self._store
+
+        def read(tx: Transaction) -> Start | None:
+            row = tx.one("read_start", {"thread_id": thread_id})
+            if row is None:
+                return None
+            run_id, graph, lane, owner, rank, limit_key, limit_most, given, options, status = row
+            if status == RunStatus.DONE.value:
+                raise NotWaitingError(
+                    f"Thread {thread_id!r} is done: there is nothing to try again. Nothing was started."
+                )
+            opened = (
+                None if body is None else store.bodies.open(tx, start_place(thread_id, run_id, what), body)
+                for what, body in (("input", given), ("options", options))
+            )
+            queue, _, version = read_lane(lane)
+            limit = None if limit_key is None else (limit_key, limit_most)
+            said = {"queue": queue, "version": version, "priority": -rank, "limit": limit, "owner": owner}
+            return Start(graph, next(opened), thread_id, next(opened), **said)
+
+        start = store.database.read(read)
+        if start is None:
+            raise UnknownThreadError(
+                f"Thread {thread_id!r} has no run that could be tried again in {store.database.path!r}. Check the id, "
+                f"and which database is open."
+            )
+        return self.start(start)
 
     def spawn(self, lease: Lease, line: JournalRow, start: Start) -> None:
         """Start a child thread, and keep that it was in the journal of the task that did: both, or neither."""
@@ -177,11 +214,19 @@ class _Accepting:
         thread = self.tx.one("hold_thread", {"thread_id": self.thread_id})
         is_thread = thread is not None
         if not is_thread:
+            self._check_input()
             self._insert_thread()
-        live = self.tx.one("read_live", {"thread_id": self.thread_id}) if is_thread else None
+        is_later = self.start.due_at is not None and self.start.due_at > self.now
+        # One that is due later finds out then whether the thread is free.
+        is_asking = is_thread and not is_later
+        live = self.tx.one("read_live", {"thread_id": self.thread_id}) if is_asking else None
+        if thread is not None and thread[1] != self.start.graph:
+            raise GraphError(
+                f"Thread {self.thread_id!r} is one of graph {thread[1]!r}, and {self.start.graph!r} was to be started "
+                f"on it. Nothing was started. Use another thread_id."
+            )
         if thread is not None and live is not None:
             self._make_room(thread[0], live)
-        is_later = self.start.due_at is not None and self.start.due_at > self.now
         is_behind = live is not None and self.start.if_busy == "enqueue"
         self._insert_run(RunStatus.QUEUED if is_later or is_behind else RunStatus.READY)
         return Started(self.thread_id, self.run_id, self._status(is_later or is_behind), True)
@@ -216,6 +261,13 @@ class _Accepting:
             )
         found = self.tx.one("read_run", {"thread_id": row[1], "run_id": row[2]})
         return Started(row[1], row[2], RunStatus(found[1]) if found else RunStatus.DONE, False)
+
+    def _check_input(self) -> None:
+        if self.start.input is None:
+            raise UnknownThreadError(
+                f"There is no thread {self.thread_id!r} to go on with, and no input to begin one with. Nothing was "
+                f"started. Check the thread_id, or give an input."
+            )
 
     def _insert_thread(self) -> None:
         params = {"thread_id": self.thread_id, "uid": new_uid(self.now), "owner": self.owner}

@@ -13,9 +13,9 @@ from bide.store.bodies import LARGEST, Bodies
 from bide.store.borrowed import BorrowedConnection
 from bide.store.claiming import Claiming, Turn
 from bide.store.database import Database, Transaction
-from bide.store.deletion import check_parent, delete_everything
+from bide.store.deletion import check_parent, delete_everything, end_before_deletion
 from bide.store.delivering import Delivering
-from bide.store.ending import ENDED, end_run, tell_parent
+from bide.store.ending import ENDED, end_run, tell_parent, tell_whoever_waits
 from bide.store.lease import LeaseKeeper, Taken
 from bide.store.looking_after import LookedAfter
 from bide.store.migrate import migrate
@@ -90,6 +90,8 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
             database.close()
             raise
         self.keeper = LeaseKeeper(database, self.clock, lease)
+        self.versions: dict[str, str] = {}
+        """The version that runs of a graph are pinned to when they are started here."""
         self.turns: dict[str, Turn] = {}
         """Whose turn it was last, in each lane."""
         self._stopped = Signal()
@@ -169,6 +171,7 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
             lease = self._claim(writing, taking, run_id, worker_id)
             taken.add(lease)
             writing.check_left(taking)
+            writing.note_settled(taking, lease)
             writing.answer_waits(taking)
             if taking.forget:
                 writing.forget_step(taking.thread_id)
@@ -249,7 +252,7 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
             writing = Writing(tx, self.bodies, now)
             # In this order, as everybody does: two who wait for each other's rows would have to begin again.
             if transition.waits:
-                hold_correlations(writing, transition.waits)
+                hold_correlations(writing, transition.waits, transition.owner)
             seq = transition.head if row is None else row.seq
             writing.log_events(lease.thread_id, lease.run_id, seq, transition.events)
             if row is None:
@@ -387,14 +390,20 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
     # ── The rest ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete everything about a thread but that it was deleted: whoever still holds it writes nothing."""
+        """Delete everything about a thread but that it was deleted: whoever still holds it writes nothing.
+
+        A thread that was still alive ends with that: its parent hears of it, and its children follow.
+        """
         now = self.clock.now()
+        ended: list[str] = []
 
         def delete(tx: Transaction) -> None:
             tx.send("hold_thread", {"thread_id": str(thread_id)})
+            ended[:] = end_before_deletion(Writing(tx, self.bodies, now), str(thread_id))
             delete_everything(tx, str(thread_id), now)
 
         self.database.write("delete", delete)
+        self.after_end(ended)
 
     def close(self) -> None:
         """Let go of the database. Threads that wait lose nothing: they are in it."""
@@ -427,7 +436,7 @@ def _save_rest(writing: Writing, lease: Lease, transition: Transition, head: int
     for line in transition.journal:
         writing.write_journal(lease, line)
     for wait in transition.waits:
-        register(writing, lease, wait, head)
+        register(writing, lease, wait, head, transition.owner)
     if transition.status is not RunStatus.RUNNING:
         writing.end_run(lease, transition.status, transition.error)
 
@@ -439,4 +448,7 @@ def _ended(writing: Writing, lease: Lease, transition: Transition) -> list[str]:
     end_run(writing, lease.thread_id, transition.status)
     if transition.report is None:
         return []
-    return [tell_parent(writing, lease.thread_id, lease.run_id, transition.report)]
+    if not transition.report.is_awaited:
+        tell_whoever_waits(writing, lease.thread_id, lease.run_id, transition.report, transition.owner)
+        return []
+    return [tell_parent(writing, lease.thread_id, lease.run_id, transition.report, transition.owner)]

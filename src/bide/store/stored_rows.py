@@ -254,7 +254,8 @@ DELIVERIES = Table(
 SCHEDULES = Table(
     "schedules",
     _columns(
-        "schedule_id owner graph cron timezone is_paused:int next_at:int last_at:int? created_at:int error:text? body:bytes"
+        "schedule_id owner graph cron timezone is_paused:int next_at:int last_at:int? created_at:int error:text? "
+        "body:bytes"
     ),
     ("schedule_id",),
     {"body": lambda row: place_of("schedules", row["schedule_id"])},

@@ -1,4 +1,4 @@
-"""What somebody at a terminal asks a store: ids by their beginning, who works, what is stuck, its settings."""
+"""What somebody at a terminal asks a store: ids by their beginning, who works, what is late, its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bide.store.workers import is_gone
 
 if TYPE_CHECKING:
     from bide.store.store import Store
-    from bide.types import RunStatus
 
 SHORTEST_PREFIX = 4
 _BEYOND_HEX = "g"
@@ -29,13 +28,6 @@ class WorkerView(NamedTuple):
     """How many runs it is driving."""
 
 
-class Resting(NamedTuple):
-    """A run that stays where it is."""
-
-    thread_id: str
-    since: Instant
-
-
 def waits_beginning(store: Store, prefix: str, most: int = 10) -> list[str]:
     """Find waits, open or settled, by how their ids begin; nothing for what is too short to mean one."""
     if len(prefix) < SHORTEST_PREFIX or set(prefix) - set("0123456789abcdef"):
@@ -48,12 +40,6 @@ def threads_beginning(store: Store, prefix: str, most: int = 10) -> list[str]:
     """Find threads by how their ids begin, newest first."""
     params = {"prefix": prefix, "length": len(prefix), "most": most}
     return [row[0] for row in store.database.read(lambda tx: tx.all("find_threads_by_prefix", params))]
-
-
-def resting(store: Store, status: RunStatus, most: int = 100) -> list[Resting]:
-    """List runs of a status, those first that have had it longest."""
-    params = {"status": status.value, "most": most}
-    return [Resting(*row) for row in store.database.read(lambda tx: tx.all("list_runs_by_status", params))]
 
 
 def overdue(store: Store, by: int, most: int = 100) -> list[str]:

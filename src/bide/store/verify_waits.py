@@ -126,10 +126,11 @@ def _faults(row: Values) -> Iterator[str]:
         if there:
             yield f"has {', '.join(there)}"
         return
-    if (row["answer"] is not None) != (status == "answered"):
-        yield "has an answer" if row["answer"] is not None else "has no answer"
-    # A step that is given up cancels its questions: then nobody has settled them, at no time.
+    # A step that is given up cancels its questions: then nobody has settled them, at no time. Whoever withdraws one
+    # says why, in the place of an answer.
     is_given_up = status == "cancelled" and row["answered_at"] is None
+    if (row["answer"] is not None) != (status != "expired" and not is_given_up):
+        yield "has an answer" if row["answer"] is not None else "has no answer"
     if (row["answered_at"] is None or row["answered_via"] is None) and not is_given_up:
         yield "nobody knows when, or by what way"
 

@@ -12,8 +12,9 @@ from bide.store.facts import event_of, read_wait_row
 from bide.store.needed import PLAIN, close_needs
 from bide.store.queue_rows import Answering, Outcome, WaitView
 from bide.store.settling import Held, Settling
+from bide.store.starting import Cancelling, cancel_one
 from bide.store.writes import Writing
-from bide.types import WaitStatus
+from bide.types import RunStatus, WaitStatus
 from bide.waits.wake import Wake
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ T = TypeVar("T")
 
 PAGE = 500
 """How many due waits are settled in one transaction."""
+
+
+_DEADLINE = -1
+"""Stands for a deadline among the leaves of a wait: of what comes at the same instant, it is first."""
 
 
 class Swept(NamedTuple):
@@ -60,7 +65,7 @@ class Waking:
         """List who waits, longest first; go on behind (created_at, wait_id) of the last one."""
         store, params = self._store, {"since": since, "after": after, "most": most}
         return store.database.read(
-            lambda tx: [read_wait_row(store.bodies, tx, row) for row in tx.all("list_inbox", params)]
+            lambda tx: [read_wait_row(store.bodies, tx, row, is_lenient=True) for row in tx.all("list_inbox", params)]
         )
 
     def waits_of(self, thread_id: str) -> list[WaitView]:
@@ -97,13 +102,14 @@ class Waking:
             if answering.number is None:
                 body = PLAIN.encode(answering.value, "answer")
                 settling.answer(wait, body, by=answering.by, via=answering.via, key=answering.key)
-            else:
-                wake = Wake(answering.value, kind="approval", by=answering.by, at=settling.now, via=answering.via)
-                settling.satisfy(wait, answering.number, wake)
-            return _outcome(wait._replace(status=WaitStatus.ANSWERED), is_new=True)
+                return _told(wait._replace(status=WaitStatus.ANSWERED), answering, settling.now)
+            if answering.number not in wait.open:
+                return _told_of_leaf(wait, answering)
+            wake = Wake(answering.value, kind=answering.kind, by=answering.by, at=settling.now, via=answering.via)
+            return _told(settling.satisfy(wait, answering.number, wake, answering.key), answering, settling.now)
 
         outcome = self._settle("wake", wait_id, settle)
-        if outcome.is_new:
+        if outcome.is_new or outcome.status is WaitStatus.OPEN:
             return outcome
         return self._told_again(wait_id, answering)
 
@@ -123,6 +129,12 @@ class Waking:
                 f"Look at the thread to see how it went on.",
                 outcome=outcome,
             )
+        if view.status is WaitStatus.CANCELLED:
+            raise AlreadyAnsweredError(
+                f"Wait {wait_id} of thread {view.thread_id!r} was withdrawn{who} before this answer came. Nothing was "
+                f"written. Look at the thread to see how it stands.",
+                outcome=outcome,
+            )
         raise AlreadyAnsweredError(
             f"Wait {wait_id} of thread {view.thread_id!r} was {view.status}{who} through {view.answered_via!r} before. "
             f"An answer stands; nothing was written. To answer differently, fork the thread.",
@@ -130,11 +142,19 @@ class Waking:
         )
 
     def cancel_wait(self, wait_id: str, *, by: str | None = None, reason: str = "cancelled") -> Outcome:
-        """Withdraw a question: the node that asked gets a `WaitCancelled`, which it may catch."""
+        """Withdraw a question: the node that asked gets a `WaitCancelled`, which it may catch.
+
+        Where no node asks, at a static pause or after a node that returned its question, the run is cancelled.
+        """
 
         def settle(settling: Settling, wait: Held) -> Outcome:
             if not wait.is_open:
                 return _outcome(wait, is_new=False)
+            if wait.kind != "call":
+                # No node waits in the middle of its code: the graph was told to stop here, and it does not go on.
+                status, ending = RunStatus.WAITING, Cancelling(reason, by)
+                settling.ended += cancel_one(settling.writing, wait.thread_id, wait.run_id, status, ending)
+                return _outcome(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
             settling.cancel(wait, by=by, reason=reason)
             return _outcome(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
 
@@ -215,12 +235,15 @@ class Waking:
             if not wanted:
                 return Swept()
             held = settling.hold_those_free(wanted.items())
-            woken = [self._come(settling, held, wait_id, number) for wait_id, number, _ in at]
-            expired = [self._run_out(settling, held, wait_id) for wait_id, _ in late]
-            reminded = [self._remind(settling, held, wait_id) for wait_id, _ in told]
+            came = [(instant, wait_id, number) for wait_id, number, _, instant in at]
+            woken, expired = self._in_order(
+                settling, held, [*came, *((deadline, wait_id, _DEADLINE) for wait_id, _, deadline in late)]
+            )
+            reminded = [self._remind(settling, held, row[0]) for row in told]
+            self._put_off(settling)
             ended[:] = settling.ended
             is_full = max(len(at), len(late), len(told)) >= most
-            return Swept(sum(woken), sum(expired), tuple(filter(None, reminded)), is_full)
+            return Swept(woken, expired, tuple(filter(None, reminded)), is_full)
 
         swept = store.database.write("sweep", work)
         store.after_end(ended)
@@ -228,8 +251,48 @@ class Waking:
             store.ring()
         return swept
 
+    def settle_due(self, thread_id: str) -> None:
+        """Settle what is due on one thread, for a caller that goes on with it and may have no worker."""
+        store = self._store
+        now = store.clock.now()
+        due = store.database.read(lambda tx: tx.all("list_due_of_thread", {"thread_id": thread_id, "now": now}))
+        if not due:
+            return
+        ended: list[str] = []
+
+        def work(tx: Transaction) -> None:
+            settling = Settling(Writing(tx, store.bodies, now))
+            held = settling.hold((row[0], thread_id) for row in due)
+            came = [(at, wait_id, number) for wait_id, number, _, at in due if at is not None]
+            late = [(deadline, wait_id, _DEADLINE) for wait_id, _, deadline, _ in due if deadline is not None]
+            self._in_order(settling, held, [*came, *late])
+            ended[:] = settling.ended
+
+        store.database.write("sweep", work)
+        store.after_end(ended)
+
+    def _in_order(
+        self, settling: Settling, held: dict[str, Held], due: list[tuple[Instant, str, int]]
+    ) -> tuple[int, int]:
+        """Settle in the order in which it came, however late somebody looks: an instant before the deadline wins."""
+        woken = expired = 0
+        for at, wait_id, number in sorted(set(due)):
+            if number == _DEADLINE:
+                expired += self._run_out(settling, held, wait_id)
+            else:
+                woken += self._come(settling, held, wait_id, number, at)
+        return woken, expired
+
     @staticmethod
-    def _come(settling: Settling, held: dict[str, Held], wait_id: str, number: int) -> bool:
+    def _put_off(settling: Settling) -> None:
+        """Leave what cannot be read alone for an hour, so that it does not stand in the way of what can."""
+        for wait_id in settling.unreadable:
+            until = {"wait_id": wait_id, "now": settling.now, "until": settling.now + 3_600_000}
+            settling.tx.send("put_off_wait", until)
+            settling.tx.send("put_off_conditions", until)
+
+    @staticmethod
+    def _come(settling: Settling, held: dict[str, Held], wait_id: str, number: int, due: Instant) -> bool:
         """Let an instant that has come satisfy the leaf that waited for it."""
         wait = held.get(wait_id)
         if wait is None:
@@ -237,7 +300,7 @@ class Waking:
         if not wait.is_open or number not in wait.open:
             settling.tx.send("close_conditions", {"wait_id": wait_id})
             return False
-        held[wait_id] = settling.satisfy(wait, number, Wake(None, kind="time", at=settling.now, via="clock"))
+        held[wait_id] = settling.satisfy(wait, number, Wake(None, kind="time", at=due, via="clock"))
         return True
 
     @staticmethod
@@ -273,8 +336,24 @@ class Waking:
         return None if row is None else row[0]
 
 
+def _told_of_leaf(wait: Held, answering: Answering) -> Outcome:
+    """Tell how a part of a wait was decided before: calmly whoever says the same again, with an error anybody else."""
+    wake = wait.satisfied.get(answering.number or 0)
+    if wake is not None and (wake.value, wake.by) == (answering.value, answering.by):
+        return Outcome(WaitStatus.OPEN, False, wait.wait_id, wait.thread_id, wake.by, wake.at, wake.via)
+    how = "does not matter any more" if wake is None else f"was decided{f' by {wake.by}' if wake.by else ''} before"
+    raise AlreadyAnsweredError(
+        f"This part of wait {wait.wait_id} of thread {wait.thread_id!r} {how}. A decision stands; nothing was written.",
+        outcome=_outcome(wait, is_new=False),
+    )
+
+
 def _is_over(wait: Held, now: Instant) -> bool:
     return wait.deadline is not None and wait.deadline <= now
+
+
+def _told(wait: Held, answering: Answering, now: Instant) -> Outcome:
+    return Outcome(wait.status, True, wait.wait_id, wait.thread_id, answering.by, now, answering.via)
 
 
 def _outcome(wait: Held, *, is_new: bool) -> Outcome:

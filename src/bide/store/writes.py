@@ -76,6 +76,12 @@ class Writing:
         if set(read_journal(self.tx, self.bodies, taking.thread_id)) != set(taking.seen):
             raise taken_first(taking.thread_id)
 
+    def note_settled(self, taking: Taking, lease: Lease) -> None:
+        """Let what was settled between the load and this claim count as settled while the run was running: it does
+        not know of it, so its pause must."""
+        for wait_id in taking.asked:
+            self.tx.send("note_settled", {"wait_id": wait_id, "epoch": lease.epoch})
+
     def answer_waits(self, taking: Taking) -> None:
         """Record each answer, where there is none yet."""
         for wait_id, answer in taking.answers:

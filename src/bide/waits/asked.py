@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
 from bide.errors import InterruptError, did_you_mean
@@ -36,18 +36,45 @@ def read_needs_of(options: WaitOptions, schema: Mapping[str, Any] | None = None)
         return None if schema is None else Needs(schema=schema)
     _check(options)
     wake = options.get("wake")
+    if wake is not None and schema is not None:
+        raise InterruptError(
+            "wake=… and a schema say two things about the answer: what satisfies a condition comes as a Wake, which "
+            "fits no schema. Give people a form: wait_for(any_of(event('paid'), approval('…', form=Form)))."
+        )
+    condition = None if wake is None else _plain(wake)
+    assignees = dict.fromkeys((*names("assignees", options.get("assignees", ())), *_asked_of(condition)))
     return Needs(
-        condition=None if wake is None else _plain(wake),
+        condition=condition,
         timeout=_length("timeout", options.get("timeout")),
         on_timeout=options.get("on_timeout", "resume"),
         title=options.get("title", ""),
-        assignees=_names("assignees", options.get("assignees", ())),
-        tags=_names("tags", options.get("tags", ())),
+        assignees=tuple(assignees),
+        tags=names("tags", options.get("tags", ())),
         remind_every=_length("remind_every", options.get("remind_every")),
         escalate_after=_length("escalate_after", options.get("escalate_after")),
-        escalate_to=_names("escalate_to", options.get("escalate_to", ())),
+        escalate_to=names("escalate_to", options.get("escalate_to", ())),
         schema=schema,
     )
+
+
+SEVERAL = "several"
+"""In the schema of a question: it is about several decisions, so no single answer can settle it."""
+
+
+def schema_by_hand(needs: Needs | None) -> dict[str, Any] | None:
+    """Return what an answer must look like that is given by hand, past what the wait waits for: a decision, if there is
+    one to be made. What needs several parts cannot be settled with one answer."""
+    if needs is None or needs.condition is None:
+        return None
+    if needs.condition.get("kind") in ("all_of", "quorum"):
+        return {SEVERAL: [label for label, _ in needs.condition["of"]]}
+    parts = [part for _, part in needs.condition.get("of") or ()] or [needs.condition]
+    decisions = [part for part in parts if part.get("kind") == "approval"]
+    if len(decisions) != 1:
+        return None
+    from bide.waits.answers import answer_schema  # only those who ask people pay for it
+
+    return answer_schema(decisions[0])
 
 
 def _length(name: str, given: Duration | None) -> int | None:
@@ -95,7 +122,16 @@ def _check(options: WaitOptions) -> None:
         raise InterruptError("escalate_after=… needs somebody to go to: escalate_to=['boss@example.org'].")
 
 
-def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+def _asked_of(condition: Mapping[str, Any] | None) -> Iterator[str]:
+    """Name everybody who may decide a part of a condition."""
+    if condition is not None:
+        yield from condition.get("assignees") or ()
+        for _, part in condition.get("of") or ():
+            yield from _asked_of(part)
+
+
+def names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Refuse what is no list of names."""
     if isinstance(given, str) or not all(isinstance(name, str) and name for name in given):
         raise InterruptError(f"{what}={given!r} must be a list of names.")
     return tuple(given)

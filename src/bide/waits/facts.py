@@ -88,9 +88,9 @@ def check_fact(fact: Fact) -> Fact:
         raise DeliveryError(f"There are no facts of the kind {fact.kind!r:.100}; it is one of {', '.join(FACT_KINDS)}.")
     _check_name(fact)
     for what, text in (("source", fact.source), ("external_id", fact.external_id)):
-        if not is_line(text, LONGEST_ID):
+        if not is_line(text, LONGEST_ID) or len(text.encode()) > LONGEST_ID:
             raise DeliveryError(
-                f"The {what} {text!r:.100} of a delivery must be one line of at most {LONGEST_ID} characters."
+                f"The {what} {text!r:.100} of a delivery must be one line of at most {LONGEST_ID} bytes."
             )
     if type(fact.received_at) is not int or not -_LATEST < fact.received_at < _LATEST:
         raise DeliveryError(f"received_at={fact.received_at!r:.100} is no instant: give milliseconds since 1970.")

@@ -26,6 +26,7 @@ if __name__ == "__main__":
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWUTS = 0x04000000
+CLONE_NEWNET = 0x40000000
 
 
 def give_birth(told: dict[str, Any]) -> int:
@@ -46,13 +47,15 @@ def live(told: dict[str, Any]) -> None:
     os.dup2(said, 2)
     code = 1
     try:
-        if told["machine"]:
+        if "machine" in told:
             move_to(libc, told["machine"])
-        arm(told["point"], told["trace"])
-        logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", force=True)
+        if "network" in told:
+            join(libc, told["network"])
+        arm(told.get("point", ""), told.get("trace", ""))
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", force=True)
         call(told["life"])(*told["given"])
         code = 0
-    except BaseException:  # noqa: BLE001 — whatever it is, it is told
+    except BaseException:  # whatever it is, it is told
         logging.exception("this process ends with an error")
     finally:
         os._exit(code)
@@ -63,6 +66,13 @@ def move_to(libc: ctypes.CDLL, machine: str) -> None:
     if libc.unshare(CLONE_NEWUTS) != 0:
         raise OSError(ctypes.get_errno(), "this machine does not let us name another one; run the tests as root")
     socket.sethostname(machine)
+
+
+def join(libc: ctypes.CDLL, network: str) -> None:
+    """Live in another network: what is cut there is cut for this process alone."""
+    with open(f"/run/netns/{network}", "rb") as found:
+        if libc.setns(found.fileno(), CLONE_NEWNET) != 0:
+            raise OSError(ctypes.get_errno(), "this machine does not let us into that network; run the tests as root")
 
 
 def arm(point: str, trace: str) -> None:

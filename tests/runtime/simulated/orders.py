@@ -75,7 +75,7 @@ class Ledger:
         return {"log": ["packed"]}
 
     def pay(self, state: Order) -> dict[str, Any]:
-        paid = wait_for(event("paid", match={"order": state["name"]}))
+        paid = wait_for(event("paid", match={"order": place(state)}))
         return {"log": [f"paid {paid.value['amount']}"]}
 
     def slot(self, state: Order) -> dict[str, Any]:
@@ -87,12 +87,12 @@ class Ledger:
         return {"log": ["slept"]}
 
     def approve(self, state: Order) -> dict[str, Any]:
-        by_mail = event("approved", match={"order": state["name"]})
+        by_mail = event("approved", match={"order": place(state)})
         reply = wait_for(any_of(approval("ship?"), by_mail), timeout="2h", default=None)
         return {"log": [["approved", None if reply is None else reply.winner]]}
 
     def vote(self, state: Order) -> dict[str, Any]:
-        votes = [event("vote", match={"order": state["name"], "by": who}) for who in "abc"]
+        votes = [event("vote", match={"order": place(state), "by": who}) for who in "abc"]
         reply = wait_for(quorum(2, *votes))
         return {"log": [["voted", len(reply.value)]]}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, TypeVar
@@ -80,9 +81,16 @@ class Process:
     """One process: it may die, and then nothing that is left of it reaches the database."""
 
     def __init__(
-        self, name: str, inner: Database, clock: Clock, graphs: list[CompiledGraph], dice: Callable[[str], bool]
+        self,
+        name: str,
+        inner: Database,
+        clock: Clock,
+        graphs: list[CompiledGraph],
+        dice: Callable[[str], bool],
+        seen: Counter[str],
     ) -> None:
         self.name = name
+        self.seen = seen
         self.database = SharedDatabase(inner, dice)
         self.store = Store(inner, clock, lease=LEASE_SECONDS)
         # The heart beats on a way of its own, as in a real process: no other write is in its way.
@@ -107,6 +115,7 @@ class Process:
         """Claim and drive, one run after the other."""
         while True:
             driven = self.app.run_ready(most=1)
+            self.seen.update(f"left {one.outcome}" for one in driven)
             breathe(is_idle=not driven)
 
     def keep_tending(self) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from hashlib import blake2b
 from random import Random
 from typing import Any
 
+from bide import Store
 from bide.errors import ConflictError, ResumeError
 from bide.store.sqlite import SqliteDatabase
 from bide.testing import FakeClock
@@ -29,6 +31,9 @@ STALL = int(2.5 * LEASE_SECONDS * 1000)
 BEAT = int(LEASE_SECONDS * 333)
 BEGINNING = 1_800_000_000_000
 
+Errand = tuple[str, Callable[[], Any]]
+"""Something that must be brought from outside, by its name."""
+
 
 class Simulation:
     """One seed's world."""
@@ -39,15 +44,17 @@ class Simulation:
         self.clock = FakeClock(BEGINNING)
         self.trace: list[str] = []
         self.seen: Counter[str] = Counter()
+        self.digest = ""
         self.ledger = LEDGER
         LEDGER.begin_anew()
-        self.trouble = self.random.choice([0, 1, 3, 6])
+        self.trouble = self.random.choice([0, 2, 4, 8])
         """How much may still go wrong."""
         self.moves = 0
         self.stage = Stage()
         self.actors: dict[Actor, Process] = {}
         self.plans = self._plans()
         self.cancelled: set[str] = set()
+        """What somebody wanted to cancel; it may have been too late."""
         self.waiting: list[tuple[int, str, Callable[[], Any]]] = []
         """Errands that nobody has begun yet, and from which move on somebody may."""
         self.beaten_at = BEGINNING
@@ -59,7 +66,7 @@ class Simulation:
 
     def run(self) -> str:
         """Live through it; return the digest of all that happened."""
-        self.database = SqliteDatabase(":memory:")
+        self.database = empty_database()
         try:
             self._prepare()
             self.stage.play(self._direct)
@@ -82,14 +89,13 @@ class Simulation:
 
     def _prepare(self) -> None:
         self.office = self._process("office")
-        self.database.write_alone("make", lambda tx: tx.connection.execute(TABLE))
         self.workers = [self._worker(f"w{number}") for number in range(WORKERS)]
         for errand in self._errands():
             self._send(errand)
         self._act("person", self.office, self._keep_answering)
 
     def _process(self, name: str) -> Process:
-        return Process(name, self.database, self.clock, GRAPHS, lambda point: self._dies(name, point))
+        return Process(name, self.database, self.clock, GRAPHS, lambda point: self._dies(name, point), self.seen)
 
     def _worker(self, name: str) -> Process:
         process = self._process(name)
@@ -102,7 +108,8 @@ class Simulation:
         self.actors[Actor(name, story, process.check_alive)] = process
 
     def _dies(self, name: str, point: str) -> bool:
-        if not self.trouble or self.random.random() >= 0.004:
+        # Those who look for work do so all the time, and to die then is not worth much.
+        if not self.trouble or self.random.random() >= (0.001 if point.startswith("claim") else 0.03):
             return False
         self.trouble -= 1
         self.trace.append(f"{name} dies at {point}")
@@ -111,26 +118,33 @@ class Simulation:
 
     # ── What comes from outside ────────────────────────────────────────────────────────────────────────────────────
 
-    def _errands(self) -> list[tuple[str, Callable[[], Any]]]:
+    def _errands(self) -> list[Errand]:
         """Everything that must be brought, and some of it twice; in any order, since each is an actor of its own."""
-        found: list[tuple[str, Callable[[], Any]]] = []
+        found: list[Errand] = []
         for name, plan in self.plans.items():
             given = {"name": name, "plan": plan, "log": []}
             found.append((f"start {name}", lambda name=name, given=given: self._start(name, given)))
-            found += [self._fact("paid", {"order": name, "amount": 5}, name)] if "pay" in plan else []
-            found += [self._fact("approved", {"order": name}, name)] if "approve" in plan and self._chance(0.5) else []
-            if "vote" in plan:
-                found += [self._fact("vote", {"order": name, "by": who}, f"{name}{who}") for who in "abc"]
+            for at, kind in enumerate(plan):
+                found += self._facts_for(kind, f"{name}.{at}")
             found += [(f"cancel {name}", lambda name=name: self._cancel(name))] if self._chance(0.05) else []
         slots = sum(plan.count("slot") for plan in self.plans.values())
         found += [self._fact("slot", {"number": number}, str(number)) for number in range(slots)]
         found += [errand for errand in found if not errand[0].startswith("cancel") and self._chance(0.3)]
         return found
 
+    def _facts_for(self, kind: str, place: str) -> list[Errand]:
+        if kind == "pay":
+            return [self._fact("paid", {"order": place, "amount": 5}, place)]
+        if kind == "vote":
+            return [self._fact("vote", {"order": place, "by": who}, f"{place}{who}") for who in "abc"]
+        if kind == "approve" and self._chance(0.5):
+            return [self._fact("approved", {"order": place}, place)]
+        return []
+
     def _chance(self, part: float) -> bool:
         return self.random.random() < part
 
-    def _fact(self, name: str, payload: Any, id_: str) -> tuple[str, Callable[[], Any]]:
+    def _fact(self, name: str, payload: Any, id_: str) -> Errand:
         return f"{name} {id_}", lambda: self.office.app.deliver(
             name, payload, source="world", external_id=f"{name}{id_}"
         )
@@ -139,10 +153,11 @@ class Simulation:
         return self.office.app.start("order", given, thread_id=name, key=f"start {name}")
 
     def _cancel(self, name: str) -> None:
-        if self.office.store.thread(name) is not None and self.office.app.cancel(name):
+        if self.office.store.thread(name) is not None:
             self.cancelled.add(name)
+            self.office.app.cancel(name)
 
-    def _send(self, errand: tuple[str, Callable[[], Any]]) -> None:
+    def _send(self, errand: Errand) -> None:
         """Let somebody do an errand, after a while, and again if it was not heard whether it was done."""
         name, do = errand
         self.waiting.append((self.moves + self.random.randint(0, 600), name, do))
@@ -155,7 +170,7 @@ class Simulation:
             asked = [wait for wait in app.waits() if wait.kind in ("question", "any_of")]
             if asked and self._chance(0.5):
                 wait = self.random.choice(asked)
-                value = 7 if wait.kind == "question" else {"decision": "approve"}
+                value = 7 if wait.kind == "question" else "approve"
                 for who in self.random.choice(["a", "ab", "aa"]):
                     self._answer(wait.id, value, who)
                 breathe()
@@ -178,7 +193,7 @@ class Simulation:
             raise Broken("the fleet does not come to its end")
         if actor is not None and actor.is_over:
             self._leave(actor)
-        elif actor is not None and not actor.is_idle and self._chance(0.5):
+        elif actor is not None and not actor.is_idle and self._chance(0.65):
             return actor
         self._pass_time()
         while True:
@@ -299,6 +314,21 @@ class Simulation:
         left = [actor for actor in self.actors if actor.has_begun]
         self.stage.play(lambda _: next((actor for actor in left if not actor.is_over), None))
         self.database.close()
+
+
+@cache
+def _template() -> SqliteDatabase:
+    database = SqliteDatabase(":memory:")
+    Store(database)
+    database.write_alone("make", lambda tx: tx.connection.execute(TABLE))
+    return database
+
+
+def empty_database() -> SqliteDatabase:
+    """A database with our tables: copied, since to make them takes longer than many a life."""
+    database = SqliteDatabase(":memory:")
+    _template()._writer.backup(database._writer)
+    return database
 
 
 LANES = ("default/order@", "default/helper@")

@@ -3,7 +3,7 @@
 -- ── Threads ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_thread
-SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id AND ns = ''), parent
+SELECT uid, (SELECT max(seq) FROM checkpoints WHERE thread_id = :thread_id AND ns = ''), parent, owner
 FROM threads
 WHERE thread_id = :thread_id
 
@@ -21,7 +21,7 @@ ON CONFLICT (thread_id) DO NOTHING
 
 -- name: hold_thread
 -- Whoever changes a thread from outside its run holds this row until the end of the transaction.
-SELECT uid
+SELECT uid, graph
 FROM threads
 WHERE thread_id = :thread_id
 /* lock: */
@@ -48,7 +48,8 @@ LIMIT 1
 -- ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: read_live_run
-SELECT r.run_id, r.status, r.epoch, r.worker_id, w.host, w.pid, w.started, w.lease_until
+SELECT r.run_id, r.status, r.epoch, r.worker_id, w.host, w.pid, w.started, w.lease_until,
+       CASE WHEN r.input IS NULL THEN 0 ELSE 1 END
 FROM runs r
 LEFT JOIN workers w ON w.worker_id = r.worker_id
 WHERE r.thread_id = :thread_id
@@ -71,7 +72,7 @@ AND status = :status
 
 -- name: supersede_run
 UPDATE runs
-SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, updated_at = :now
+SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, input = NULL, updated_at = :now
 WHERE thread_id = :thread_id
 AND run_id = :run_id
 AND epoch = :epoch
@@ -239,14 +240,24 @@ AND substr(task_id, 1, :length) = :prefix
 -- ── Waits ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: open_wait
--- A question whose answer was refused is asked again under its old id.
+-- A question is asked again under its old id when its answer was refused, or when its run was cancelled and is retried.
 INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, created_at,
                    deadline, remind_at, needs)
 VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, 'open', 0, :digest, :question, :now,
         :deadline, :remind_at, :needs)
 ON CONFLICT (wait_id) DO UPDATE
 SET status = 'open', answer = NULL, answered_at = NULL, answered_via = NULL, answered_by = NULL, answer_key = NULL,
-    settled_in = NULL, run_id = excluded.run_id
+    settled_in = NULL, consumed = 0, run_id = excluded.run_id, digest = excluded.digest, question = excluded.question,
+    created_at = excluded.created_at, deadline = excluded.deadline, remind_at = excluded.remind_at,
+    needs = excluded.needs
+
+-- name: note_settled
+-- For a run that is claimed after its thread was loaded: an answer that came between the two is told at its pause.
+UPDATE waits
+SET settled_in = :epoch
+WHERE wait_id = :wait_id
+AND status <> 'open'
+AND consumed = 0
 
 -- name: answer_wait
 -- First wins: an answer is written only where none is.

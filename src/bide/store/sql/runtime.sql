@@ -24,6 +24,7 @@ AND key = :key
 -- name: insert_request
 INSERT INTO requests (owner, key, digest, thread_id, run_id, created_at)
 VALUES (:owner, :key, :digest, :thread_id, :run_id, :now)
+ON CONFLICT (owner, key) DO NOTHING
 
 -- name: forget_requests
 DELETE FROM requests
@@ -47,6 +48,50 @@ INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at, lane
                   limit_key, limit_most, input, options)
 VALUES (:thread_id, :run_id, :status, 0, :now, :now, :lane, :owner, :rank, :due_at, 0,
         :limit_key, :limit_most, :input, :options)
+
+-- name: read_start
+-- How the last run of a thread was started.
+SELECT r.run_id, t.graph, r.lane, r.owner, r.rank, r.limit_key, r.limit_most, r.input, r.options, r.status
+FROM runs r
+JOIN threads t ON t.thread_id = r.thread_id
+WHERE r.thread_id = :thread_id
+AND r.status <> 'queued'
+ORDER BY r.run_id DESC
+LIMIT 1
+
+-- name: tell_waiters
+-- The end of a thread is a fact, if it was spawned, or if somebody waits for it.
+INSERT INTO deliveries (delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, received_at, body)
+SELECT :delivery_id, t.owner, :source, :external_id, :kind, :name, '', 1, 0, :now, :body
+FROM threads t
+WHERE t.thread_id = :thread_id
+AND t.parent IS NOT NULL
+ON CONFLICT DO NOTHING
+
+-- name: tell_waiters_under
+INSERT INTO delivery_keys (correlation, received_at, delivery_id)
+SELECT :correlation, :now, d.delivery_id
+FROM deliveries d
+WHERE d.delivery_id = :delivery_id
+
+-- name: expect_end
+-- Somebody waits for a thread that nobody has spawned: when it ends, that is told as well.
+UPDATE threads
+SET parent = ''
+WHERE thread_id = :thread_id
+AND parent IS NULL
+
+-- name: how_it_ended
+-- How a thread stands that is waited for: its last run.
+SELECT r.run_id, r.status, r.error, t.uid, (SELECT max(seq) FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '')
+FROM threads t
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = (
+    SELECT max(run_id)
+    FROM runs
+    WHERE thread_id = t.thread_id
+    AND status <> 'queued'
+)
+WHERE t.thread_id = :thread_id
 
 -- name: show_thread
 SELECT t.thread_id, t.graph, t.created_at, NULL, NULL
@@ -175,7 +220,7 @@ WITH picked AS MATERIALIZED (
 UPDATE runs
 SET status = 'running', epoch = epoch + 1, worker_id = :worker_id, error = NULL, updated_at = :now
 WHERE (thread_id, run_id) IN (SELECT thread_id, run_id FROM picked)
-RETURNING thread_id, run_id, epoch, lane, crashes, input, options
+RETURNING thread_id, run_id, epoch, lane, crashes, input, options, limit_key
 
 -- name: ready_limits
 -- The limits under which runs are ready in a lane, each one step in the index.
@@ -221,13 +266,14 @@ WITH picked AS MATERIALIZED (
 UPDATE runs
 SET status = 'running', epoch = epoch + 1, worker_id = :worker_id, error = NULL, updated_at = :now
 WHERE (thread_id, run_id) IN (SELECT thread_id, run_id FROM picked)
-RETURNING thread_id, run_id, epoch, lane, crashes, input, options
+RETURNING thread_id, run_id, epoch, lane, crashes, input, options, limit_key
 
 -- name: next_ready
--- When the next run of a lane may be claimed.
+-- When the next run of a lane may be claimed; of those with a limit, nobody can tell.
 SELECT min(due_at)
 FROM runs
 WHERE status = 'ready'
+AND limit_key IS NULL
 AND lane = :lane
 
 -- ── Workers that are gone ──────────────────────────────────────────────────────────────────────────────────────────
@@ -332,7 +378,6 @@ SET status = :status, answer = :answer, answered_at = :now, answered_via = :via,
 WHERE wait_id = :wait_id
 AND status = 'open'
 AND consumed = 0
-AND (deadline IS NULL OR deadline > :before)
 
 -- name: make_ready
 -- Part of whatever settles a wait: a run that waited has something to go on with. The epoch goes up, also of one that was
@@ -367,9 +412,12 @@ AND consumed = 0
 
 -- name: insert_condition
 INSERT INTO conditions (wait_id, number, kind, correlation, due_at, is_open, exclusive, created_at, delivery_id, wake)
-VALUES (:wait_id, :number, :kind, :correlation, :due_at, :is_open, :exclusive, :now, :delivery_id, :wake)
-ON CONFLICT (wait_id, number) DO UPDATE
-SET is_open = excluded.is_open, due_at = excluded.due_at, delivery_id = excluded.delivery_id, wake = excluded.wake
+VALUES (:wait_id, :number, :kind, :correlation, :due_at, 1, :exclusive, :now, NULL, NULL)
+
+-- name: drop_conditions
+-- Of a question that is asked again: its conditions may be others now.
+DELETE FROM conditions
+WHERE wait_id = :wait_id
 
 -- name: read_conditions
 SELECT number, kind, correlation, due_at, is_open, exclusive, delivery_id, wake
@@ -411,7 +459,7 @@ LIMIT :most
 
 -- name: list_due_conditions
 -- Served by conditions_due.
-SELECT c.wait_id, c.number, w.thread_id
+SELECT c.wait_id, c.number, w.thread_id, c.due_at
 FROM conditions c
 JOIN waits w ON w.wait_id = c.wait_id
 WHERE c.is_open = 1
@@ -421,20 +469,45 @@ LIMIT :most
 
 -- name: list_due_waits
 -- Served by waits_due.
-SELECT wait_id, thread_id
+SELECT wait_id, thread_id, deadline
 FROM waits
 WHERE status = 'open'
+AND consumed = 0
 AND deadline <= :now
 ORDER BY deadline
 LIMIT :most
+
+-- name: list_due_of_thread
+SELECT w.wait_id, c.number, w.deadline, c.due_at
+FROM waits w
+LEFT JOIN conditions c ON c.wait_id = w.wait_id AND c.is_open = 1 AND c.due_at <= :now
+WHERE w.thread_id = :thread_id
+AND w.consumed = 0
+AND w.status = 'open'
+AND (c.due_at IS NOT NULL OR w.deadline <= :now)
 
 -- name: list_due_reminders
 SELECT wait_id, thread_id
 FROM waits
 WHERE status = 'open'
+AND consumed = 0
 AND remind_at <= :now
 ORDER BY remind_at
 LIMIT :most
+
+-- name: put_off_wait
+-- What cannot be read is not looked at again for a while.
+UPDATE waits
+SET deadline = CASE WHEN deadline <= :now THEN :until ELSE deadline END,
+    remind_at = CASE WHEN remind_at <= :now THEN :until ELSE remind_at END
+WHERE wait_id = :wait_id
+
+-- name: put_off_conditions
+UPDATE conditions
+SET due_at = :until
+WHERE wait_id = :wait_id
+AND is_open = 1
+AND due_at <= :now
 
 -- name: next_due
 -- When the next thing is due, whatever it is.
@@ -442,9 +515,9 @@ SELECT min(at)
 FROM (
     SELECT min(due_at) AS at FROM conditions WHERE is_open = 1 AND due_at IS NOT NULL
     UNION ALL
-    SELECT min(deadline) FROM waits WHERE status = 'open' AND deadline IS NOT NULL
+    SELECT min(deadline) FROM waits WHERE status = 'open' AND consumed = 0 AND deadline IS NOT NULL
     UNION ALL
-    SELECT min(remind_at) FROM waits WHERE status = 'open' AND remind_at IS NOT NULL
+    SELECT min(remind_at) FROM waits WHERE status = 'open' AND consumed = 0 AND remind_at IS NOT NULL
     UNION ALL
     SELECT min(q.due_at) FROM runs q WHERE q.status = 'queued' AND q.due_at IS NOT NULL AND NOT EXISTS (
         SELECT 1
@@ -496,7 +569,8 @@ LIMIT :most
 
 -- name: look_back
 -- What came before a wait under one of its keys, oldest first; what has woken an earlier question of the same thread, or
--- of the same task, is not looked at again, so that a loop does not hear the same fact for ever.
+-- of the same task, is not looked at again, so that a loop does not hear the same fact for ever. How a child ended stays
+-- true, however often one asks.
 SELECT d.delivery_id, d.owner, d.source, d.external_id, d.kind, d.name, d.digest, d.is_pending, d.wakes, d.taken_by,
        d.received_at, d.body
 FROM delivery_keys k
@@ -504,15 +578,27 @@ JOIN deliveries d ON d.delivery_id = k.delivery_id
 WHERE k.correlation = :correlation
 AND k.received_at >= :since
 AND (k.received_at, k.delivery_id) > (:after_time, :after)
-AND NOT EXISTS (
+AND (d.kind = 'child' OR NOT EXISTS (
     SELECT 1
     FROM conditions c
     JOIN waits w ON w.wait_id = c.wait_id
     WHERE c.delivery_id = d.delivery_id
     AND w.thread_id = :thread_id
     AND (w.consumed = 1 OR w.task_id = :task_id)
-)
+))
 ORDER BY k.received_at, k.delivery_id
+LIMIT :most
+
+-- name: list_waiting_kind
+-- Whoever waits for facts of a kind at all, longest first.
+SELECT c.wait_id, c.number, c.exclusive, c.created_at, w.thread_id, w.status, w.consumed, w.needs, c.delivery_id
+FROM conditions c
+JOIN waits w ON w.wait_id = c.wait_id
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE c.kind = :kind
+AND c.is_open = 1
+AND t.owner = :owner
+ORDER BY c.created_at, c.wait_id, c.number
 LIMIT :most
 
 -- name: list_woken
@@ -552,23 +638,18 @@ WHERE delivery_id = :delivery_id
 
 -- name: cancel_run
 UPDATE runs
-SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, error = :error, input = NULL, updated_at = :now
+SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, error = :error, updated_at = :now
 WHERE thread_id = :thread_id
 AND run_id = :run_id
 AND status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead')
 
--- name: cancel_live
-UPDATE runs
-SET status = 'cancelled', epoch = epoch + 1, worker_id = NULL, error = :error, input = NULL, updated_at = :now
-WHERE thread_id = :thread_id
-AND status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead')
-
 -- name: end_waiting
--- A run that waits and is told to end: its deadline said so.
+-- A run whose wait has run out, and whose deadline says that it ends with it; whoever drives it writes nothing any more.
 UPDATE runs
-SET status = :status, epoch = epoch + 1, error = :error, updated_at = :now
+SET status = :status, epoch = epoch + 1, worker_id = NULL, error = :error, updated_at = :now
 WHERE thread_id = :thread_id
-AND status IN ('waiting', 'ready')
+AND run_id = :run_id
+AND status IN ('waiting', 'ready', 'running')
 
 -- name: close_children
 -- The children of a thread that is closed: somebody must see to them.
@@ -597,7 +678,7 @@ WHERE t.parent = :thread_id
 ORDER BY t.created_at, t.thread_id
 
 -- name: read_parent
-SELECT parent, graph
+SELECT parent, graph, owner
 FROM threads
 WHERE thread_id = :thread_id
 

@@ -55,8 +55,8 @@ CREATE TABLE tombstones (
     deleted_at  BIGINT NOT NULL
 );
 
--- A process that drives runs. It is alive while its lease is renewed, or, seen from the same machine, while its
--- process exists.
+-- A process that drives runs. It is alive until its lease runs out, or, seen from the same machine, until its process
+-- ends; 0 means that it renews none.
 CREATE TABLE workers (
     worker_id    TEXT   PRIMARY KEY,
     host         TEXT   NOT NULL,
@@ -213,8 +213,8 @@ CREATE TABLE waits (
 );
 CREATE INDEX waits_of_thread ON waits (thread_id, consumed);
 CREATE INDEX waits_by_age ON waits (created_at, wait_id) WHERE status = 'open';
-CREATE INDEX waits_due ON waits (deadline) WHERE status = 'open' AND deadline IS NOT NULL;
-CREATE INDEX waits_to_remind ON waits (remind_at) WHERE status = 'open' AND remind_at IS NOT NULL;
+CREATE INDEX waits_due ON waits (deadline) WHERE status = 'open' AND consumed = 0 AND deadline IS NOT NULL;
+CREATE INDEX waits_to_remind ON waits (remind_at) WHERE status = 'open' AND consumed = 0 AND remind_at IS NOT NULL;
 
 -- The leaves of what a wait needs, numbered in their order. One that is open is found by its instant, or by the
 -- correlation key under which facts that could satisfy it come. `wake` is what satisfied it, `delivery_id` the fact. A

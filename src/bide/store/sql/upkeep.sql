@@ -147,7 +147,7 @@ AND channel = :channel
 AND seq >= :first
 AND seq <= :last
 
--- name: drop_conditions
+-- name: drop_leaves_of_wait
 DELETE FROM conditions
 WHERE wait_id IN (
     SELECT w.wait_id
