@@ -61,6 +61,16 @@ def find_c_compiler(environ: Mapping[str, str] = os.environ) -> str | None:
     return gcc if gcc and "printf" in said_by([gcc, "-E", "-include", "stdio.h", "-x", "c", os.devnull]) else None
 
 
+def find_faketime(installed: Path = Path("/usr/lib")) -> str | None:
+    """Return where libfaketime is, which gives a process a wall clock of its own."""
+    return next((str(found) for found in sorted(installed.glob("*/faketime/libfaketimeMT.so.1"))), None)
+
+
+def find_ip(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return where the program is that makes networks."""
+    return shutil.which("ip", path=environ.get("PATH", "") + os.pathsep + SYSTEM_PATH)
+
+
 def said_by(command: Sequence[str]) -> str:
     """Return what a program prints, whatever it thinks of the question."""
     done = subprocess.run(
@@ -99,7 +109,20 @@ C_COMPILER = Need(
     packages=("gcc", "libc6-dev"),
     advice="Install gcc and the headers of the C library (Debian, Ubuntu: `apt-get install gcc libc6-dev`).",
 )
-SYSTEM_NEEDS = (POSTGRES, PGBOUNCER, SPIN, C_COMPILER)
+FAKETIME = Need(
+    name="libfaketime",
+    find=find_faketime,
+    packages=("libfaketime",),
+    advice="Install libfaketime, which gives a process a wrong clock (Debian, Ubuntu: `apt-get install libfaketime`).",
+)
+IPROUTE = Need(
+    name="iproute2",
+    find=find_ip,
+    packages=("iproute2",),
+    advice="Install iproute2, with which the tests make a network that they can cut (Debian, Ubuntu: "
+    "`apt-get install iproute2`); they make it as root.",
+)
+SYSTEM_NEEDS = (POSTGRES, PGBOUNCER, SPIN, C_COMPILER, FAKETIME, IPROUTE)
 
 
 def provide(need: Need) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
+from bide import Store
 from bide.cli.commands import app
 
 BEGINNING = int(datetime(2026, 3, 2, 9, 0, tzinfo=UTC).timestamp() * 1000)
@@ -41,6 +42,8 @@ class Terminal:
             "LOGNAME": "ann",
             **self.environment,
         }
+        # A shop that was in use before: whoever only looks makes no database.
+        Store.open(f"sqlite:///{self.folder}/shop.db").close()
 
     def type(self, *words: str, stdin: str | None = None, **environment: str | None) -> Result:
         """Type a command; every one finds the program as a new process would."""

@@ -159,3 +159,32 @@ def test_place_that_leads_nowhere_is_a_mistake_of_the_caller(write, place: str, 
 
     assert said in str(caught.value)
     assert caught.value.code == Exit.USAGE
+
+
+def test_function_without_arguments_is_called_for_what_it_makes(write):
+    place = write("makes.py", "def open_app(name='one'):\n    return Bide(':memory:', [make('a').compile(name=name)])")
+
+    loaded = load(f"{place}:open_app")
+
+    assert isinstance(loaded.app, Bide)
+    assert [one.name for one in loaded.app.graphs] == ["one"]
+    loaded.app.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "exit_code"),
+    [
+        ("def open_app(url): ...", "it wants url", Exit.USAGE),
+        ("async def open_app(): ...", "it is async", Exit.USAGE),
+        ("def open_app(): return 5", "makes.py:open_app is int", Exit.USAGE),
+        ("def open_app():\n    return nothing", "makes.py, line 16", Exit.FAILED),
+    ],
+)
+def test_function_that_makes_no_application_is_told(write, code: str, said: str, exit_code: Exit):
+    place = write("makes.py", code)
+
+    with pytest.raises(CliError) as caught:
+        load(f"{place}:open_app")
+
+    assert said in str(caught.value)
+    assert caught.value.code == exit_code

@@ -15,7 +15,7 @@ def test_start_accepts_a_run_and_says_how_to_look_at_it(terminal: Terminal):
     result = terminal.type("start", "chats", "{}", "--thread", "c1")
 
     assert result.stdout == "✓ Thread c1 started: chats, ready.\n"
-    assert result.stderr == "See: bide show c1\n"
+    assert result.stderr == "See: bide show c1\nNobody works right now → bide worker\n"
     assert terminal.ask("threads")["threads"][0]["status"] == "ready"
 
 
@@ -74,10 +74,10 @@ def test_input_that_is_no_json_is_a_mistake_of_the_caller(terminal: Terminal):
 
 
 def test_input_that_the_state_cannot_take_is_not_valid(terminal: Terminal):
-    terminal.see("start", "refunds", '{"amoun": 5}', "--thread", "r1")
-    terminal.work()
+    code, said = terminal.fail("start", "refunds", '{"amoun": 5}', "--thread", "r1")
 
-    assert "amoun" in terminal.ask("show", "r1")["thread"]["error"]
+    assert code == 5
+    assert "'amoun'" in said
 
 
 def test_failed_thread_goes_on_with_what_did_not_finish(terminal: Terminal):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+from queue import SimpleQueue
 from typing import Annotated, Any, TypedDict
 
 from bide import END, START, CompiledGraph, StateGraph, wait_for
@@ -11,6 +12,9 @@ from bide.waits import event
 from tests.faults.ledger import Effect
 from tests.fleet.place import Place
 from tests.fleet.telling import teller
+
+ABOUT_TO_WAIT: SimpleQueue[str | None] = SimpleQueue()
+"""Who is about to wait for news, in this process: whoever wants to come at that very moment listens here."""
 
 
 class State(TypedDict, total=False):
@@ -39,6 +43,7 @@ class Errands:
         return self.ran("after", state)
 
     def hear(self, state: State) -> dict[str, Any]:
+        ABOUT_TO_WAIT.put(state["name"])
         wake = wait_for(event("news", match={"for": state["name"]}))
         return {"told": [f"heard {wake.value['for']}"]}
 

@@ -29,6 +29,7 @@ class Gate:
     """Holds the first who comes, until it is opened."""
 
     def __init__(self, place: Place) -> None:
+        self.place = place
         folder = Path(place.folder)
         self.arrived, self.pipe = folder / "arrived", folder / "gate"
         with suppress(FileExistsError):
@@ -42,6 +43,8 @@ class Gate:
     def pass_with_all_threads(self) -> None:
         """Wait in C without giving back the interpreter's lock, as a library might: nothing else runs meanwhile."""
         if self._is_first():
+            while not self.place.is_free():
+                pass  # another thread of this process is about to write, and would keep the whole file locked
             python = ctypes.PyDLL(None, use_errno=True)
             pipe = python.open(str(self.pipe).encode(), os.O_RDONLY)
             python.read(pipe, ctypes.create_string_buffer(8), 8)

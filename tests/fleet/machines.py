@@ -14,6 +14,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from tests.fleet.place import Place
 from tests.fleet.programs import nursery
+from tests.store.waiting import holds_at_last
 
 SECONDS = 60
 
@@ -102,6 +103,11 @@ class Fleet:
     def freeze(self, number: int) -> None:
         """Stop a process in the middle of whatever it does."""
         os.kill(self.pids[number], signal.SIGSTOP)
+        assert holds_at_last(lambda: self._state(number) == "T")
+
+    def _state(self, number: int) -> str:
+        stat = Path(f"/proc/{self.pids[number]}/stat").read_text(encoding="utf-8")
+        return stat.rpartition(")")[2].split()[0]
 
     def thaw(self, number: int) -> None:
         """Let it go on as if nothing had been."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -52,6 +53,13 @@ class Place(NamedTuple):
             store.database.write("prepare", lambda tx: tx.connection.execute(make) and None)
         return self
 
+    def is_free(self) -> bool:
+        """Say whether nobody writes right now. A file belongs to whoever writes, also while that process is stopped."""
+        if not self.is_file:
+            return True
+        path = self.url.removeprefix("sqlite:///")
+        return all(is_unlocked(path + ending) for ending in ("-next-lock", "-lock"))
+
     @contextmanager
     def looking(self) -> Iterator[Query]:
         """Look into the database past the store."""
@@ -63,6 +71,16 @@ class Place(NamedTuple):
 
         with psycopg.connect(self.url, options=f"-c search_path={SCHEMA}", autocommit=True) as server:
             yield lambda query, *given: fetched(server.execute(in_their_words(query), given))
+
+
+def is_unlocked(path: str) -> bool:
+    """Say whether nobody has locked a file."""
+    with open(path, "rb") as file:
+        try:
+            flock(file, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
 def in_their_words(query: str) -> str:

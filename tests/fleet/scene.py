@@ -36,6 +36,17 @@ class Scene:
     def start(self, parcel: str, hold_at: str = "") -> None:
         self.app.start("gated", {"parcel": parcel, "hold_at": hold_at}, thread_id=parcel)
 
+    def freeze_the_worker(self) -> None:
+        """Stop it, though not while it writes to a file: that would stay locked, and nobody could do anything."""
+        assert holds_at_last(self._is_frozen_outside_of_a_write)
+
+    def _is_frozen_outside_of_a_write(self) -> bool:
+        self.fleet.freeze(ZOMBIE)
+        if not self.place.is_free():
+            self.fleet.thaw(ZOMBIE)
+            return False
+        return True
+
     def let_the_peer_finish(self) -> None:
         """Start another worker, and wait until it has finished all there is."""
         self.fleet.start(PEER, options=WORKS, machine="peer")

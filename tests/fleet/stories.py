@@ -136,11 +136,11 @@ def busy(told: Teller) -> None:
     """Runs behind a run, in its place, and back to where it began; and one that was put off."""
     told.start("asks", "b", {"parcel": "b"})
     told.settle()
+    told.start("asks", "b", {"parcel": "behind"}, key="behind", if_busy="enqueue")
     told.start("asks", "b", {"parcel": "instead"}, key="instead", if_busy="interrupt")
     told.settle()
     told.start("asks", "b", {"parcel": "again"}, key="again", if_busy="rollback")
     told.settle()
-    told.start("asks", "b", {"parcel": "behind"}, key="behind", if_busy="enqueue")
     told.start("notes", "later", {"parcel": "later"}, delay="2h")
     told.settle()
     told.pass_to(hours=3)

@@ -21,7 +21,7 @@ from tests.store.waiting import holds_at_last
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 * TIMES)]
 
-PARCELS = 24 * TIMES
+PARCELS = 12 * TIMES
 NAP = 150
 SECONDS = 120 * TIMES
 HOUR = 3600

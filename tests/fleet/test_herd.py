@@ -20,7 +20,7 @@ from tests.store.waiting import holds_at_last
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600 * TIMES)]
 
-HERD = 10_000 * TIMES
+HERDS = [("postgres", 10_000 * TIMES), ("sqlite", 2_000 * TIMES)]
 ANN = 50
 CONCURRENCY = 8
 SECONDS = 300 * TIMES
@@ -70,7 +70,8 @@ def put_to_rest(told: Teller, names: list[str], count: Callable[[str], int]) -> 
         assert holds_at_last(lambda: count("waiting") == len(names), SECONDS), count("waiting")
 
 
-def test_ten_thousand_that_are_due_at_once_all_go_on_once_and_starve_nobody(make_place):
+@pytest.mark.parametrize(("make_place", "herd"), HERDS, indirect=["make_place"])
+def test_ten_thousand_that_are_due_at_once_all_go_on_once_and_starve_nobody(make_place, herd):
     place = make_place()
     told = teller(place, build(place))
     with told.app, told.app.store, place.looking() as query, Fleet(place) as fleet:
@@ -79,31 +80,31 @@ def test_ten_thousand_that_are_due_at_once_all_go_on_once_and_starve_nobody(make
             ((found,),) = query("SELECT count(*) FROM runs WHERE status = ?", status)
             return int(found)
 
-        put_to_rest(told, [f"t{number}" for number in range(HERD)], count)
+        put_to_rest(told, [f"t{number}" for number in range(herd)], count)
         told.pass_to(hours=2)
         # Half of the herd is on its feet before anybody of ann's comes, and would go first if age decided.
-        while count("ready") < HERD // 2:
+        while count("ready") < herd // 2:
             told.app.tend()
         for number in range(ANN):
             told.app.start("single", {}, thread_id=f"ann{number}", owner="ann")
 
         worker = fleet.live("tests.fleet.herd:work_at", 0, [herd_of(place), CONCURRENCY])
         with Watch(worker, place) as watch:
-            assert holds_at_last(lambda: count("done") > HERD // 10, SECONDS), fleet.said(0)
+            assert holds_at_last(lambda: count("done") > herd // 10, SECONDS), fleet.said(0)
             early = max(watch.memory)
-            assert holds_at_last(lambda: count("done") == HERD + ANN, SECONDS), fleet.said(0)
+            assert holds_at_last(lambda: count("done") == herd + ANN, SECONDS), fleet.said(0)
 
         fleet.terminate(0)
         assert fleet.wait(0) == 0, fleet.said(0)
-        check_each_went_on_once(query)
+        check_each_went_on_once(query, herd)
         turns = [told.app.get(f"ann{number}").values["turn"] for number in range(ANN)]
         said = fleet.said(0)
         print(
-            f"{HERD} threads; the last of ann's {ANN} in turn {max(turns)}; {early // MEGABYTE} MB early, "
+            f"{herd} threads; the last of ann's {ANN} in turn {max(turns)}; {early // MEGABYTE} MB early, "
             f"{max(watch.memory) // MEGABYTE} MB at most; {watch.connections} connections at most"
         )
-    assert f"{HERD + ANN} turns" in said
-    assert max(turns) <= 2 * ANN + 5 * CONCURRENCY
+    assert f"{herd + ANN} turns" in said
+    assert max(turns) <= 2 * ANN + 8 * CONCURRENCY
     assert max(watch.memory) - early < 24 * MEGABYTE
     assert watch.connections <= MOST_CONNECTIONS + BESIDE_THE_POOL
 
@@ -113,10 +114,10 @@ def herd_of(place: Place) -> Place:
     return place if place.is_file else place._replace(url=f"{place.url} application_name=herd")
 
 
-def check_each_went_on_once(query: Callable[..., list[Any]]) -> None:
+def check_each_went_on_once(query: Callable[..., list[Any]], herd: int) -> None:
     """All were claimed equally often, one answer each, and nobody was lost on the way."""
     ((_, crashes, status),) = query("SELECT DISTINCT epoch, crashes, status FROM runs WHERE thread_id LIKE 't%'")
     assert (crashes, status) == (0, "done")
-    assert query("SELECT status, count(*) FROM waits GROUP BY status") == [("answered", HERD)]
+    assert query("SELECT status, count(*) FROM waits GROUP BY status") == [("answered", herd)]
     ends = "SELECT kind, count(*) FROM events WHERE thread_id LIKE 't%' AND kind = 'run.done' GROUP BY kind"
-    assert query(ends) == [("run.done", HERD)]
+    assert query(ends) == [("run.done", herd)]

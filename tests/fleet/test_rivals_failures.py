@@ -6,9 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from bide.store.rows import JournalRow, Transition
 from bide.types import RunStatus
 from tests.faults.server import Cluster, cluster
 from tests.faults.size import TIMES
-from tests.fleet.errands import build, run_both
+from tests.fleet.errands import ABOUT_TO_WAIT, build, run_both
 from tests.fleet.machines import Fleet
 from tests.fleet.place import Place
 from tests.fleet.scene import PEER, WORKS, ZOMBIE, Scene, check_that_the_zombie_wrote_nothing_and_works_again
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 * TIMES)]
 
 ERRANDS = "tests.fleet.errands:build"
 TALES = "tests.fleet.errands:run_both"
+DELIVERERS = 4
 
 
 @pytest.fixture
@@ -225,26 +227,35 @@ def test_worker_that_drains_claims_nothing_more_and_a_peer_adopts_what_it_gives_
 
 def test_fact_that_comes_while_its_wait_is_being_registered_is_never_lost(app, place):
     """absurd 0.0.7 #61: an event that came at the moment of the wait woke nobody."""
-    names = [f"t{number}" for number in range(300 * TIMES)]
-    order = Random(1).sample(names, len(names))
-
-    def deliver(name: str) -> None:
-        other.deliver("news", {"for": name}, external_id=name)
-
-    with Bide(place.open(), build(place)) as other, other.store, app.worker(concurrency=8, poll=0.05):
-        with ThreadPoolExecutor(4) as pool:
-            told = [pool.submit(deliver, name) for name in order[::2]]
-            for name in names:
-                app.start("hears", {"name": name}, thread_id=name)
-            told += [pool.submit(deliver, name) for name in order[1::2]]
-            for call in told:
-                call.result()
-        with place.looking() as query:
-            waiting = "SELECT count(*) FROM runs WHERE status <> 'done'"
-            assert holds_at_last(lambda: query(waiting) == [(0,)]), query(waiting)
-            assert query("SELECT DISTINCT wakes, is_pending FROM deliveries") == [(1, 0)]
-            assert query("SELECT count(*) FROM waits") == [(len(names),)]
+    names = [f"t{number}" for number in range(400 * TIMES)]
+    while not ABOUT_TO_WAIT.empty():
+        ABOUT_TO_WAIT.get()
+    with ExitStack() as stack:
+        query = stack.enter_context(place.looking())
+        other = stack.enter_context(Bide(place.open(), build(place)))
+        stack.enter_context(other.store)
+        pool = stack.enter_context(ThreadPoolExecutor(DELIVERERS))
+        stack.enter_context(app.worker(concurrency=8, poll=0.05))
+        told = [pool.submit(deliver_at_that_moment, other, Random(number)) for number in range(DELIVERERS)]
+        for name in names:
+            app.start("hears", {"name": name}, thread_id=name)
+        waiting = "SELECT thread_id FROM runs WHERE status <> 'done'"
+        are_all_done = holds_at_last(lambda: not query(waiting))
+        for _ in told:
+            ABOUT_TO_WAIT.put(None)
+        assert are_all_done, f"nobody told {query(waiting)}"
+        assert query("SELECT DISTINCT wakes, is_pending FROM deliveries") == [(1, 0)]
+        assert query("SELECT count(*) FROM waits") == [(len(names),)]
     assert {name: app.get(name).values["told"] for name in names} == {name: [f"heard {name}"] for name in names}
+
+
+def deliver_at_that_moment(app: Bide, dice: Random) -> None:
+    """Bring what a thread is about to wait for, while it is being registered, or a little earlier or later."""
+    while (name := ABOUT_TO_WAIT.get()) is not None:
+        until = monotonic() + dice.uniform(0, 0.004)
+        while monotonic() < until:
+            pass
+        app.deliver("news", {"for": name}, external_id=name)
 
 
 def test_node_that_blocks_its_whole_process_past_its_lease_has_its_effect_once(scene: Scene):

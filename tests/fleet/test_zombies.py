@@ -9,16 +9,18 @@ from __future__ import annotations
 import pytest
 
 from tests.fleet.gated import PLACES
-from tests.fleet.scene import ZOMBIE, check_that_the_zombie_wrote_nothing_and_works_again
+from tests.fleet.scene import check_that_the_zombie_wrote_nothing_and_works_again
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
+WHERE = [*(("postgres", where) for where in PLACES), *(("sqlite", where) for where in PLACES[::3])]
 
-@pytest.mark.parametrize("where", PLACES)
+
+@pytest.mark.parametrize(("make_place", "where"), WHERE, indirect=["make_place"])
 def test_worker_that_was_stopped_past_its_lease_writes_nothing_late(where, scene):
     scene.hold_a_worker(where)
 
-    scene.fleet.freeze(ZOMBIE)
+    scene.freeze_the_worker()
 
     check_that_the_zombie_wrote_nothing_and_works_again(scene)
 
@@ -37,6 +39,6 @@ def test_worker_that_was_stopped_in_the_middle_of_a_transaction_holds_up_nobody(
     """What it has locked must be free again some time after its lease, though its connection stands."""
     scene.hold_a_worker("in a transaction")
 
-    scene.fleet.freeze(ZOMBIE)
+    scene.freeze_the_worker()
 
     check_that_the_zombie_wrote_nothing_and_works_again(scene)

@@ -27,9 +27,11 @@ from tests.runtime.simulated.meetings import GRAPH, NAMES, Choose, Trial, a_tria
 from tests.runtime.simulated.process import _bound
 from tests.runtime.simulated.quick_meetings import Table, named
 from tests.runtime.simulated.simulation import empty_database
+from tests.store.waiting import holds_at_last
 from tests.stores import SCHEMA
 
 PATIENCE = 60
+SOON = 5
 QUICK_TRIALS = 400
 CHUNK = 1_000
 """Trials of one test of the slow suite; all in all there are ten thousand, and with BIDE_FAULTS=100 a million."""
@@ -119,10 +121,8 @@ def wait_until_blocked(url: str) -> None:
     """Return when a transaction waits for the lock of another."""
     blocked = "SELECT count(*) FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0"
     with psycopg.connect(url, autocommit=True) as connection:
-        for _ in range(20_000):
-            if connection.execute(blocked).fetchone() != (0,):
-                return
-    pytest.fail("nobody waits for a lock")
+        is_blocked = holds_at_last(lambda: connection.execute(blocked).fetchone() != (0,), SOON)
+    assert is_blocked, "nobody waits for a lock"
 
 
 def race(url: str, stopped: Bide, point: str, first: Callable[[], Any], second: Callable[[], Any]) -> None:
@@ -212,6 +212,47 @@ def test_fact_for_one_alone_goes_to_one_of_two_who_register_and_deliver_at_once(
 
         check_meeting(source.store, Trial([tree, tree], [("a", "1")]))
         assert sorted(source.get(f"t{number}").status.value for number in range(2)) == ["done", "waiting"]
+
+
+def test_fact_that_was_taken_while_its_matching_had_begun_is_given_to_nobody_else(postgres_url: str):
+    tree = ["event", "a", True]
+    with two_applications(postgres_url) as (worker, source), ThreadPoolExecutor(1) as threads:
+        # given somebody who waits, and a fact whose matching has just begun
+        worker.start("hears", {"tree": tree}, thread_id="t0")
+        worker.run_ready()
+        source.store.database = database = StoppingDatabase(source.store.database, "match:read_delivery")
+        delivering = threads.submit(source.deliver, "a", "1", source="world", external_id="1")
+        assert database.is_there.wait(PATIENCE)
+
+        # when another one begins to wait, looks back and takes it
+        worker.start("hears", {"tree": tree}, thread_id="t1")
+        try:
+            worker.run_ready()
+        finally:
+            database.may_go_on.set()
+        delivering.result(PATIENCE)
+        source.store.database = database.inner
+        drive_all(worker)
+
+        # then the first one has not got it, too
+        check_meeting(worker.store, Trial([tree, tree], [("a", "1")]))
+        assert sorted(worker.get(f"t{number}").status.value for number in range(2)) == ["done", "waiting"]
+
+
+def test_mail_for_one_alone_goes_to_one_of_two_who_look_back_for_it_under_different_keys(postgres_url: str):
+    with two_applications(postgres_url) as (worker, other):
+        # given a mail that nobody waited for, and two who begin to: one knows its sender, one what it replies to
+        mail = {"from": "ada@example.org", "to": ["us@example.org"], "subject": "Re: offer", "in_reply_to": "<1@us>"}
+        worker.deliver("inbox", {**mail, "message_id": "<2@ada>", "body": "yes"}, kind="email")
+        worker.start("hears", {"tree": ["mail", {"from_": "ada@example.org"}]}, thread_id="t0")
+        worker.start("hears", {"tree": ["mail", {"in_reply_to": "<1@us>"}]}, thread_id="t1")
+
+        # when the second one looks back while the first has taken it and not committed yet
+        race(postgres_url, worker, "commit:written", lambda: worker.run_ready(), lambda: other.run_ready())
+        drive_all(other)
+
+        # then one of them has it
+        assert sorted(other.get(f"t{number}").status.value for number in range(2)) == ["done", "waiting"]
 
 
 @pytest.mark.slow

@@ -296,6 +296,19 @@ def test_wait_that_is_settled_or_over_is_not_settled_again(change: str) -> None:
         assert harness.store.database.write("test", settle) == 0
 
 
+def test_thread_that_paused_can_be_answered_though_its_worker_died_right_after() -> None:
+    with Harness([LETTERS]) as harness:
+        run = harness.start("letters", {"lines": []})
+
+        with harness.crash_at("commit:committed", visit=2):
+            harness.run_until_idle()
+        harness.run_until_idle()
+        harness.answer(run, "Ada")
+        harness.run_until_idle()
+
+        harness.assert_done(run, lines=["DEAR", "Ada"])
+
+
 # ── Inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

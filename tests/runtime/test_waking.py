@@ -321,3 +321,24 @@ def test_part_of_a_condition_that_matters_no_more_takes_nothing_from_others(worl
     here.settle()
 
     assert here.app.get(run.thread_id).values["answer"] == "for the other"
+
+
+def test_fact_is_not_heard_twice_though_its_wait_was_let_go(world: MakeWorld) -> None:
+    from bide import END, START, StateGraph
+    from tests.runtime.world import State
+
+    builder = StateGraph(State)
+    for name in ("first", "second"):
+        builder.add_node(name, lambda state: {"answer": wait_for(event("tick")).value})
+    builder.add_edge(START, "first")
+    builder.add_edge("first", "second")
+    builder.add_edge("second", END)
+    here = world(builder.compile(name="asks"))
+    here.app.deliver("tick", 1)
+    run = here.app.start("asks", {"given": 1})
+    here.app.run_ready()
+    here.store.prune(keep_last=1)
+
+    here.settle()
+
+    assert here.app.get(run.thread_id).status == "waiting"

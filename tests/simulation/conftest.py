@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import pytest
 
@@ -14,7 +15,8 @@ CHUNK = 100
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--seed", type=int, default=None, help="live through this seed of the simulation alone")
+    with suppress(ValueError):  # the simulation of workers has the same option, and may have been there first
+        parser.addoption("--seed", type=int, default=None, help="live through this seed of the simulation alone")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

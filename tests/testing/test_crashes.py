@@ -84,7 +84,7 @@ def test_run_is_left_leased_until_another_worker_takes_it_over():
         assert left.status == "running"
         assert first is not None
         assert first.worker_id != harness.store.worker_id
-        assert harness.thread(run).run.crashes == 1
+        assert "run.reaped" in [event.kind for event in harness.store.events(run.thread_id)]
 
 
 def test_answer_whose_caller_died_before_the_commit_is_not_there():

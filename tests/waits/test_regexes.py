@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bide.errors import InterruptError
+from bide.shape.regex_limits import TooCostlyError
 from bide.waits import regex
-from bide.waits.automaton import TooCostlyError
 from bide.waits.patterns import FLAGS, LONGEST_REGEX, Regex, searched
 
 ATOMS = [

@@ -84,4 +84,4 @@ def test_importing_bide_does_not_load_what_only_waits_need():
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
 
     assert "bide.waits.wake" in loaded
-    assert not {"bide.waits.conditions", "bide.waits.automaton", "bide.waits.judging", "email"} & set(loaded)
+    assert not {"bide.waits.conditions", "bide.shape.automaton", "bide.waits.judging", "email"} & set(loaded)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import getpass
 import json
 import sys
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from bide.cli.exits import CliError, Exit
+from bide.errors import did_you_mean
 
 STDIN = "-"
 
@@ -49,6 +52,33 @@ def read_loosely(given: str) -> list[Any]:
         return [json.loads(text, parse_constant=_refuse), text]
     except ValueError:
         return [text]
+
+
+def read_moment(given: str | None, option: str) -> datetime | None:
+    """Read a moment; without a zone nobody could tell which one is meant."""
+    if given is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError:
+        raise CliError(f"{option} {given!r} is no moment. Write it like 2026-03-02T12:00+02:00.", Exit.USAGE) from None
+    if moment.tzinfo is None:
+        day = moment.isoformat(timespec="minutes" if moment.second == 0 else "seconds")
+        raise CliError(
+            f"{option} {given!r} does not say by which clock, and it is another moment in every zone. Add the zone: "
+            f"{day}+02:00, or {day}Z for UTC.",
+            Exit.USAGE,
+        )
+    return moment
+
+
+def one_of(given: str | None, known: Sequence[str], option: str) -> str | None:
+    """Refuse a name that is none of the known ones, and say which one was probably meant."""
+    if given is None or given in known:
+        return given
+    raise CliError(
+        f"{option} {given!r} is not known.{did_you_mean(given, known)} Known: {', '.join(known)}.", Exit.USAGE
+    )
 
 
 def _refuse(constant: str) -> Any:

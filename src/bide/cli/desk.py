@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from bide.cli.loading import Loaded
+    from bide.cli.presence import Missing
     from bide.graph.compiled import CompiledGraph
     from bide.runtime import Bide
     from bide.store import Store
@@ -43,6 +44,10 @@ class Desk:
     def __init__(self, place: Place, *, as_json: bool) -> None:
         self.place = place
         self.as_json = as_json
+        self.missing: Missing = "refuse"
+        """What becomes of an application's database that is not there: only some commands make one."""
+        self.known: dict[str, str] = {}
+        """What was found on the way, by the names that hints have for it: the ids of a thread and of a wait."""
         self._opened: list[Any] = []
 
     # ── Telling ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +98,17 @@ class Desk:
         """What `--app` names: an application, or graphs; nothing, when it was not given."""
         from bide.cli.loading import Loaded, load
 
-        return Loaded() if self.place.app is None else load(self.place.app)
+        if self.place.app is None:
+            return Loaded()
+        from bide.cli.presence import check_only_store, databases
+
+        with databases(self.missing, self.place.app):
+            loaded = load(self.place.app)
+        own = loaded.store if loaded.app is None else loaded.app.store
+        if own is not None:
+            self._opened.append(own)
+            check_only_store(own, self.place)
+        return loaded
 
     @cached_property
     def app(self) -> Bide:
@@ -108,12 +123,13 @@ class Desk:
     def _application(self, *, must_exist: bool) -> Bide:
         from bide.runtime import Bide
 
+        if not must_exist:
+            self.missing = "make"
         loaded = self.loaded
         app = loaded.app
         if app is None:
             store = loaded.store or self._open(must_exist=must_exist)
             app = Bide(store, loaded.compiled())
-        self._opened.append(app.store)
         self.__dict__["app"] = self.__dict__["new_app"] = app
         return app
 
@@ -171,7 +187,7 @@ class Desk:
 
     def need_graphs(self, what: str) -> None:
         """Refuse a command that cannot do without somebody's graphs."""
-        if not self.loaded.is_given:
+        if self.place.app is None:
             raise CliError(
                 f"{what} needs your graphs. Say where they are: --app shop.py:app, or once and for all "
                 f"export BIDE_APP=shop.py:app. It may name a Bide application, a compiled graph, or a list of them.",
@@ -217,7 +233,7 @@ class Desk:
 
     def _tell_error(self, problem: Exception) -> None:
         if self.as_json:
-            sys.stderr.write(json.dumps(document_of(problem), ensure_ascii=False, indent=2) + "\n")
+            sys.stderr.write(json.dumps(document_of(problem, self.known), ensure_ascii=False, indent=2) + "\n")
             return
         from rich.text import Text
 
@@ -226,7 +242,7 @@ class Desk:
         from bide.cli.words import safe
 
         self.err.print(Text.assemble((f"{FAILED} ", "bold red"), safe(problem)))
-        for hint in hints_of(problem):
+        for hint in hints_of(problem, self.known):
             self.err.print(aligned([[Text(NEXT, style="dim"), Text(safe(hint), style="bold")]], indent=2))
 
     def close(self) -> None:

@@ -121,6 +121,7 @@ def check_clock(store: Store) -> Iterator[Check]:
 
 def check_workers(desk: Desk) -> Iterator[Check]:
     """Look who works, and who left without a word."""
+    from bide.cli.attending import how_to_work
     from bide.store.survey import workers
 
     known, now = workers(desk.store), desk.now
@@ -135,7 +136,7 @@ def check_workers(desk: Desk) -> Iterator[Check]:
     late = [one for one in ready if one.updated_at is not None and now - one.updated_at > LATE]
     if ready and not alive:
         what = f"{words.count(len(ready), 'run')} ready, and nobody to drive them"
-        yield Check("workers", "warning", what, "bide worker --app shop.py:app")
+        yield Check("workers", "warning", what, how_to_work(desk))
     elif late:
         what = f"{words.count(len(late), 'run')} ready for more than a minute ({words.line(late[0].thread_id)}, …)"
         yield Check("workers", "warning", what, "Do the workers know their graphs, versions and queues? More of them?")
@@ -147,15 +148,23 @@ def check_stuck(desk: Desk) -> Iterator[Check]:
 
     store, found = desk.store, False
     for status, what, command in (
-        (RunStatus.DEAD, "out of service: their workers were lost again and again", "release"),
-        (RunStatus.BLOCKED, "blocked: their code does not fit their journal", "replay-check, then bide release"),
+        (RunStatus.DEAD, "out of service: their workers were lost again and again", "bide release {}"),
+        (
+            RunStatus.BLOCKED,
+            "blocked: their code does not fit their journal",
+            "bide replay-check {0}; bide release {0}",
+        ),
+        (RunStatus.FAILED, "failed, and wait for somebody to look", "bide retry {}"),
     ):
         runs = desk.app.list(status=status)
         if runs:
-            found = True
+            is_failed = status is RunStatus.FAILED  # which is an end, and nothing that is stuck
+            found = found or not is_failed
             named = ", ".join(words.line(one.thread_id) for one in runs[:3]) + (", …" if len(runs) > 3 else "")
-            advice = f"bide show {words.line(runs[0].thread_id)}; then bide {command}"
-            yield Check("threads", "warning", f"{words.count(len(runs), 'run')} {what} ({named})", advice)
+            first = words.line(runs[0].thread_id)
+            told = f"{words.count(len(runs), 'thread')} {what} ({named})"
+            advice = f"bide show {first}; then {command.format(first)}"
+            yield Check("threads", "note" if is_failed else "warning", told, advice)
     late = overdue(store, LATE // timedelta(milliseconds=1))
     if late:
         found = True

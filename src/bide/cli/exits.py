@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -66,15 +67,16 @@ def code_of(problem: Exception) -> Exit:
     return next((code for kind, code in _CODES if isinstance(problem, kind)), Exit.FAILED)
 
 
-def hints_of(problem: Exception) -> tuple[str, ...]:
-    """Return what to type next."""
+def hints_of(problem: Exception, known: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return what to type next, with the ids that are known by now: of a `thread`, of a `wait`."""
     if isinstance(problem, CliError):
         return problem.hints
     found = next((hints for kind, hints in _HINTS if isinstance(problem, kind)), ())
+    names = {"thread": "THREAD", "wait": "WAIT", **(known or {})}
     thread_id = _thread_of(problem)
-    if thread_id is None:
-        return tuple(hint.replace("{thread}", "THREAD") for hint in found)
-    return tuple(hint.replace("{thread}", thread_id) for hint in found)
+    if thread_id is not None:
+        names["thread"] = thread_id
+    return tuple(hint.replace("{thread}", names["thread"]).replace("{wait}", names["wait"]) for hint in found)
 
 
 _HINTS: tuple[tuple[type[Exception], tuple[str, ...]], ...] = (
@@ -82,7 +84,7 @@ _HINTS: tuple[tuple[type[Exception], tuple[str, ...]], ...] = (
     (errors.UnknownCheckpointError, ("bide history {thread}",)),
     (errors.UnknownInterruptError, ("bide waits",)),
     (errors.AmbiguousResumeError, ("bide waits",)),
-    (errors.InvalidAnswerError, ("bide answer WAIT   (without a value, it shows what is asked)",)),
+    (errors.InvalidAnswerError, ("bide answer {wait}   (without a value, it shows what is asked)",)),
     (errors.WaitExpiredError, ("bide show {thread}",)),
     (
         errors.AlreadyAnsweredError,
@@ -108,8 +110,8 @@ def _thread_of(problem: Exception) -> str | None:
     return getattr(outcome, "thread_id", None)
 
 
-def document_of(problem: Exception) -> dict[str, Any]:
+def document_of(problem: Exception, known: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return an error as `--json` shows it."""
     code = code_of(problem)
     told = {"kind": code.name.lower(), "exit_code": int(code), "type": type(problem).__name__, "message": str(problem)}
-    return {"error": {**told, "next": list(hints_of(problem))}}
+    return {"error": {**told, "next": list(hints_of(problem, known))}}

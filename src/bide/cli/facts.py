@@ -26,11 +26,13 @@ class Kind(StrEnum):
     EMAIL = "email"
 
 
+KINDS = [one.value for one in Kind]
+
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of the event or webhook, or the mailbox.", show_default=False)
 ]
 Payload = Annotated[str | None, typer.Argument(metavar="JSON", help="What came with it: JSON, @file, or - for stdin.")]
-KindOption = Annotated[Kind, typer.Option("--kind", "-k", help="What it is.")]
+KindOption = Annotated[str, typer.Option("--kind", "-k", metavar="event|webhook|email", help="What it is.")]
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,24 @@ def deliver(
     name: Name,
     identity: Identity,
     payload: Payload = None,
-    kind: KindOption = Kind.EVENT,
+    kind: KindOption = Kind.EVENT.value,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only explain who would wake, and why not.")] = False,
 ) -> None:
     """Bring a fact: whoever waits for it goes on. One that nobody waits for stays, and is found later."""
-    from bide.cli.arguments import read_json
+    from bide.cli.arguments import one_of, read_json
+    from bide.cli.attending import note_if_nobody_works
 
+    one_of(kind, KINDS, "--kind")
     given = read_json(payload, "payload")
     if dry_run:
-        _explain(desk, desk.app.explain(name, given, kind=kind.value, source=identity.source))
+        _explain(desk, desk.app.explain(name, given, kind=kind, source=identity.source))
         desk.note("Nothing was delivered: this was a dry run.")
         return
-    delivery = desk.app.deliver(name, given, kind=kind.value, source=identity.source, external_id=identity.id)
+    delivery = desk.app.deliver(name, given, kind=kind, source=identity.source, external_id=identity.id)
     desk.tell({"delivery": delivery}, _told(delivery))
-    if not delivery.wakes:
+    if delivery.wakes:
+        note_if_nobody_works(desk)
+    else:
         desk.note(f"Why: bide explain {delivery.id}")
 
 
@@ -121,19 +127,20 @@ def explain(
         str, typer.Argument(metavar="WAIT|DELIVERY|NAME", help="A wait, a delivery, or the name of a fact.")
     ],
     payload: Payload = None,
-    kind: KindOption = Kind.EVENT,
+    kind: KindOption = Kind.EVENT.value,
 ) -> None:
     """Say why a fact did or did not wake somebody, or what a wait still needs."""
-    from bide.cli.arguments import read_json
+    from bide.cli.arguments import one_of, read_json
     from bide.store.survey import waits_beginning
 
+    one_of(kind, KINDS, "--kind")
     given = read_json(payload, "payload")
     if desk.store.thread(what) is not None:
         waiting = desk.app.waits(thread_id=what)
         if len(waiting) == 1:
             what = waiting[0].id
     begun = waits_beginning(desk.store, what)
-    _explain(desk, desk.app.explain(begun[0] if len(begun) == 1 else what, given, kind=kind.value))
+    _explain(desk, desk.app.explain(begun[0] if len(begun) == 1 else what, given, kind=kind))
 
 
 def _explain(desk: Desk, explanation: Explanation) -> None:

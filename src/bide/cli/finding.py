@@ -20,7 +20,12 @@ def short(wait_id: str) -> str:
 
 
 def find_thread(desk: Desk, given: str) -> str:
-    """Return the id of the thread that is meant: the whole of it, or how it begins."""
+    """Return the id of the thread that is meant: the whole of it, or how it begins; hints know it from then on."""
+    desk.known["thread"] = _thread(desk, given)
+    return desk.known["thread"]
+
+
+def _thread(desk: Desk, given: str) -> str:
     from bide.store.survey import threads_beginning
 
     if desk.store.thread(given) is not None:
@@ -36,7 +41,13 @@ def find_thread(desk: Desk, given: str) -> str:
 
 
 def find_wait(desk: Desk, given: str) -> Wait:
-    """Return the wait that is meant."""
+    """Return the wait that is meant; hints know it from then on."""
+    found = _meant(desk, given)
+    desk.known |= {"wait": short(found.id), "thread": found.thread_id}
+    return found
+
+
+def _meant(desk: Desk, given: str) -> Wait:
     from bide.store.survey import waits_beginning
 
     if desk.store.wait(given) is not None:

@@ -14,6 +14,9 @@ from bide.cli.options import By, Most, command
 if TYPE_CHECKING:
     from bide.runtime.views import Wait, Woken
 
+KINDS = ("approval", "question", "pause", "time", "event", "webhook", "email", "child", "all_of", "any_of", "quorum")
+MANY = 1000
+
 Waiting = Annotated[
     str, typer.Argument(metavar="WAIT", help="A wait: its id, how that begins, or its thread.", show_default=False)
 ]
@@ -37,25 +40,34 @@ class Wanted:
 @command
 def waits(desk: Desk, wanted: Wanted, most: Most = 50) -> None:
     """The inbox: who waits, for what, since when and until when; longest first."""
+    from bide.cli.arguments import one_of
     from bide.cli.finding import find_thread
     from bide.cli.inbox_words import columns, row
 
+    one_of(wanted.kind, KINDS, "--kind")
     thread_id = None if wanted.thread is None else find_thread(desk, wanted.thread)
-    found = desk.app.waits(
-        thread_id=thread_id,
-        assignee=wanted.assignee,
-        kind=wanted.kind,
-        graph=wanted.graph,
-        tag=wanted.tag,
-        most=most,
-    )
+    others: dict[str, Any] = {"thread_id": thread_id, "kind": wanted.kind, "graph": wanted.graph, "tag": wanted.tag}
+    found = desk.app.waits(**others, assignee=wanted.assignee, most=most)
     from bide.cli.tables import listing
 
     now = desk.now
-    shown = listing(desk.out, columns(), [row(wait, now) for wait in found]) if found else "Nobody waits."
+    shown = listing(desk.out, columns(), [row(wait, now) for wait in found]) if found else _nobody(wanted)
     desk.tell({"waits": found}, shown)
     if len(found) >= most:
         desk.note(f"There may be more: bide waits --most {most * 2}")
+    elif wanted.assignee is not None:
+        _note_others(desk, len(desk.app.waits(**others, most=MANY)) - len(found))
+
+
+def _nobody(wanted: Wanted) -> str:
+    return "Nobody waits." if wanted.assignee is None else f"Nobody waits for {wanted.assignee}."
+
+
+def _note_others(desk: Desk, count: int) -> None:
+    if count > 0:
+        desk.note(
+            f"{count} more {'waits' if count == 1 else 'wait'} for others, or for nobody in particular: bide waits"
+        )
 
 
 @command
@@ -72,16 +84,20 @@ def answer(
     text: Annotated[
         bool, typer.Option("--text", help="Take the value as a text, also where it looks like JSON.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Answer also what waits for a fact, and asks nobody.")] = False,
 ) -> None:
     """Answer a question, or decide; its thread goes on, once. The first answer stands."""
     from bide.cli.arguments import read_loosely, read_text, who
     from bide.cli.finding import find_wait
     from bide.cli.inbox_words import fitting, question
+    from bide.cli.wanted import refuse_facts
 
     found = find_wait(desk, wait)
     if value is None and found.kind != "pause":
         desk.tell({"wait": found}, question(found, desk.now))
         raise typer.Exit(int(Exit.USAGE))
+    if not force:
+        refuse_facts(found)
     given: Any = None
     if value is not None:
         given = read_text(value) if text else fitting(found, leaf, read_loosely(value))
@@ -115,6 +131,7 @@ def _tell(desk: Desk, wait: Wait, woken: Woken, given: Any) -> None:
     from rich.text import Text
 
     from bide.cli import words
+    from bide.cli.attending import note_if_nobody_works
     from bide.cli.marks import OK
     from bide.cli.words import line
 
@@ -125,3 +142,4 @@ def _tell(desk: Desk, wait: Wait, woken: Woken, given: Any) -> None:
     shown = Text.assemble((f"{OK} ", "green"), f"Thread {line(wait.thread_id)}: {wait.node} {told}.")
     desk.tell({"woken": woken}, shown)
     desk.note(f"A worker goes on with it. See: bide show {line(wait.thread_id)}")
+    note_if_nobody_works(desk)

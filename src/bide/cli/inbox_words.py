@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bide.cli import words
 from bide.cli.finding import short
 from bide.cli.tables import Column, facts, heading
+from bide.cli.wanted import ways
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -69,9 +70,13 @@ def question(wait: Wait, now: datetime) -> RenderableType:
         told.append(("an answer is", words.value(_in_words(schema))))
     if len(leaves) > 1:
         told.append(("decisions", ", ".join(leaf.label for leaf in leaves)))
-    lines = [Text.assemble(("bide answer ", "bold"), *_example(wait, schema, leaves))]
+    bring = ways(wait)
+    if bring is None:
+        how, lines = "Answer it", [Text.assemble(("bide answer ", "bold"), *_example(wait, schema, leaves))]
+    else:
+        how, lines = "It asks nobody", [Text(one, style="bold") for one in (*bring, f"bide explain {short(wait.id)}")]
     return Group(
-        Text(wait.title or f"Wait {short(wait.id)}", style="bold"), facts(told, indent=2), heading("Answer it"), *lines
+        Text(wait.title or f"Wait {short(wait.id)}", style="bold"), facts(told, indent=2), heading(how), *lines
     )
 
 

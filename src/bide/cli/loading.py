@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +55,8 @@ def load(place: str) -> Loaded:
         raise CliError(f"--app {place!r} says neither a file nor a module. {EXAMPLES}", Exit.USAGE)
     module = _import(source)
     found = _named(module, source, name) if name else _only_one(module, source)
+    if inspect.isroutine(found):
+        found = _called(found, source, place)
     from bide.runtime import Bide
 
     if isinstance(found, Bide):
@@ -69,19 +72,54 @@ def load(place: str) -> Loaded:
 
 def _import(source: str) -> ModuleType:
     """Import a file or a module. Whatever it prints goes to stderr: stdout belongs to the command."""
-    is_file = source.endswith(".py") or os.sep in source
+    is_file = _is_file(source)
     if is_file and not Path(source).is_file():
         raise CliError(f"There is no file {source!r} in {os.getcwd()!r}. {EXAMPLES}", Exit.USAGE)
-    folder = str(Path(source).resolve().parent) if is_file else os.getcwd()
+    folder = _folder_of(source)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        with redirect_stdout(sys.stderr):
-            return _from_file(Path(source).resolve()) if is_file else importlib.import_module(source)
+        path = Path(source).resolve()
+        with redirect_stdout(sys.stderr), chdir(folder):
+            return _from_file(path) if is_file else importlib.import_module(source)
+    except CliError:
+        raise
     except ModuleNotFoundError as problem:
         if problem.name is not None and (source == problem.name or source.startswith(f"{problem.name}.")):
             raise CliError(f"There is no module {source!r}, seen from {folder!r}. {EXAMPLES}", Exit.USAGE) from None
         raise _theirs(source, problem) from problem
+    except (Exception, SystemExit) as problem:
+        raise _theirs(source, problem) from problem
+
+
+def _is_file(source: str) -> bool:
+    return source.endswith(".py") or os.sep in source
+
+
+def _folder_of(source: str) -> str:
+    """Return where a file is loaded: beside it, so that `sqlite:///shop.db` in it is one file, wherever one stands."""
+    return str(Path(source).resolve().parent) if _is_file(source) else os.getcwd()
+
+
+def _called(make: Callable[..., Any], source: str, place: str) -> Any:
+    """Call a function that makes an application, and return what it made."""
+    needed = [
+        one.name
+        for one in inspect.signature(make).parameters.values()
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    if needed or inspect.iscoroutinefunction(make):
+        why = f"it wants {', '.join(needed)}" if needed else "it is async"
+        raise CliError(
+            f"{place} is a function that cannot be called without arguments: {why}. Name an application, a graph, or "
+            f"a function without arguments that returns one.",
+            Exit.USAGE,
+        )
+    try:
+        with redirect_stdout(sys.stderr), chdir(_folder_of(source)):
+            return make()
+    except CliError:
+        raise
     except (Exception, SystemExit) as problem:
         raise _theirs(source, problem) from problem
 
@@ -201,6 +239,6 @@ def _graph(found: Any, name: str, place: str) -> CompiledGraph:
         return found
     raise CliError(
         f"{place} is {type(found).__name__}, and no application and no graph. Name a Bide, a compiled graph, a "
-        f"StateGraph, or a list or dict of graphs.",
+        f"StateGraph, a list or dict of graphs, or a function without arguments that returns one of these.",
         Exit.USAGE,
     )

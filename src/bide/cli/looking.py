@@ -28,16 +28,20 @@ NEVER = 2**31
 @command
 def threads(
     desk: Desk,
-    status: Annotated[RunStatus | None, typer.Option("--status", help="Only those that stand so.")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", help="Only those that stand so: waiting, failed, done …")
+    ] = None,
     graph: Annotated[str | None, typer.Option("--graph", help="Only those of this graph.")] = None,
     parent: Annotated[str | None, typer.Option("--parent", help="Only those that this thread has spawned.")] = None,
     most: Most = 50,
 ) -> None:
     """List threads, newest first."""
     from bide.cli import words
+    from bide.cli.arguments import one_of
     from bide.cli.tables import Column, listing
     from bide.cli.tables import status as shown_status
 
+    one_of(status, [one.value for one in RunStatus], "--status")
     found = desk.app.list(status=status, graph=graph, parent=parent, most=most)
     now = desk.now
     columns = [
@@ -67,8 +71,8 @@ def _listed(thread: Any) -> dict[str, Any]:
     return {name: getattr(thread, name) for name in names}
 
 
-def _none(desk: Desk, status: RunStatus | None, graph: str | None) -> str:
-    which = " ".join(filter(None, [status and status.value, graph and f"of graph {graph}"]))
+def _none(desk: Desk, status: str | None, graph: str | None) -> str:
+    which = " ".join(filter(None, [status, graph and f"of graph {graph}"]))
     return f"There are no threads{f' ({which})' if which else ''} in {desk.store.database.path}."
 
 
@@ -144,6 +148,8 @@ def graph(
 ) -> None:
     """A picture of a graph, in the terminal or in a file."""
     desk.need_graphs("bide graph")
+    if thread is None:
+        desk.missing = "imagine"  # a picture of a graph needs no database
     chosen, config = _chosen(desk, name, thread)
     picture = chosen.get_graph(config, xray=xray)
     wanted = format or _by_ending(output)

@@ -23,6 +23,8 @@ def migrate(
     from bide.store.migrate import FIRST, known_migrations
     from bide.store.opening import open_database
 
+    if not check:
+        desk.missing = "make"
     if desk.loaded.app is not None or desk.loaded.store is not None:
         version = desk.store.version
         _tell(desk, desk.store.database, version, version, "which is current (the application has opened it)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,13 +31,8 @@ class When:
 
     delay: Annotated[str | None, typer.Option("--delay", metavar="2h30m", help="Start it so much later.")] = None
     at: Annotated[
-        datetime | None,
-        typer.Option(
-            "--at",
-            metavar="2026-03-02T12:00+02:00",
-            formats=["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M%z"],
-            help="Start it at this moment; say by which clock.",
-        ),
+        str | None,
+        typer.Option("--at", metavar="2026-03-02T12:00+02:00", help="Start it at this moment; say by which clock."),
     ] = None
 
 
@@ -67,10 +61,11 @@ def start(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show what happens, until it rests.")] = False,
 ) -> None:
     """Start a run, durably; a worker drives it."""
-    from bide.cli.arguments import read_json
+    from bide.cli.arguments import read_json, read_moment
 
     desk.need_graphs("bide start")
-    given = read_json(input, "input")
+    given, at = read_json(input, "input"), read_moment(when.at, "--at")
+    desk.known |= {} if thread is None else {"thread": thread}
     if desk.new_app.graphs.find(graph) is None:
         raise desk.unknown_graph(graph)
     run = desk.app.start(
@@ -79,7 +74,7 @@ def start(
         thread_id=thread,
         key=manner.key,
         delay=when.delay,
-        at=when.at,
+        at=at,
         if_busy=manner.if_busy.value,
         queue=manner.queue,
         priority=manner.priority,
@@ -95,6 +90,7 @@ def _started(desk: Desk, run: Run, verb: str) -> None:
     from rich.text import Text
 
     from bide.cli import words
+    from bide.cli.attending import note_if_nobody_works
     from bide.cli.marks import OK
 
     due = f", due {words.until(run.due_at, desk.now)}" if run.status == "queued" and run.due_at else ""
@@ -103,6 +99,7 @@ def _started(desk: Desk, run: Run, verb: str) -> None:
     shown = Text.assemble((f"{OK} ", "green"), "Thread ", (words.line(run.thread_id), "bold"), told)
     desk.tell({"run": run}, shown)
     desk.note(f"See: bide show {words.line(run.thread_id)}")
+    note_if_nobody_works(desk)
 
 
 @command

@@ -57,6 +57,7 @@ def spawn(
     name, codec = _graph_of(context, graph)
     if on_parent_close not in ("cancel", "end", "abandon"):
         raise StepError(f"spawn(on_parent_close={on_parent_close!r}): choose 'cancel', 'end' or 'abandon'.")
+    _check_place(queue, priority, limit)
     journal = context.run.journal
     if journal is None or context.run.thread_id is None:
         raise InterruptError(
@@ -80,6 +81,19 @@ def spawn(
     journal.spawn(context.task, step_key, entry, start)
     context.remember(step_key, entry)
     return child
+
+
+def _check_place(queue: Any, priority: Any, limit: Any) -> None:
+    """Refuse what no worker would ever claim."""
+    if not isinstance(queue, str) or not queue or "/" in queue:
+        raise StepError(f"spawn(queue={queue!r}): give a word without '/'.")
+    if type(priority) is not int:
+        raise StepError(f"spawn(priority={priority!r}): give a whole number; higher ones come first.")
+    is_pair = limit is None or (isinstance(limit, tuple) and len(limit) == 2)
+    if not is_pair or (
+        limit is not None and (not isinstance(limit[0], str) or type(limit[1]) is not int or limit[1] < 1)
+    ):
+        raise StepError(f"spawn(limit={limit!r}): give a name and how many may run at once, as ('customer-7', 2).")
 
 
 def _name_of_child(parent: str, graph: str, identity: str) -> str:

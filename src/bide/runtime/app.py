@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
-from bide.errors import GraphError, UnknownThreadError
+from bide.errors import GraphError
 from bide.graph.compiled import CompiledGraph
 from bide.runtime.driving import Driven, drive
-from bide.runtime.following import follow
+from bide.runtime.following import Until, follow
 from bide.runtime.inbox import Inbox
 from bide.runtime.reading import run_of
 from bide.runtime.registered import Given, Graphs
@@ -17,8 +17,8 @@ from bide.runtime.scheduling import Schedules
 from bide.runtime.starts import StartOptions, read_start
 from bide.runtime.tending import Remind, Tended, Tender
 from bide.runtime.threads import check_known, list_threads, read_thread
-from bide.runtime.views import Event, Run, Thread
-from bide.runtime.worker import Worker
+from bide.runtime.views import Event, Run, Thread, moment
+from bide.runtime.worker import CONCURRENCY, GRACE_SECONDS, POLL_SECONDS, Worker
 from bide.store import Store
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.types import RunStatus
@@ -58,9 +58,10 @@ class Bide(Inbox, Schedules):
         started = self.store.start(read_start(known, input, options, self.store.clock))
         row = self.store.run(started.thread_id, started.run_id)
         if row is None:
-            raise UnknownThreadError(
-                f"Thread {started.thread_id!r}, which was started under the key {options.get('key')!r}, was deleted."
-            )
+            check_known(self.store, started.thread_id)
+            # It ended long ago, and retention has let its row go.
+            then: Any = moment(self.store.clock.now())
+            return Run(started.run_id, started.thread_id, known.name, started.status, then, then, is_new=False)
         return replace(run_of(started.thread_id, row), is_new=started.is_new)
 
     def retry(self, thread_id: str | int) -> Run:
@@ -137,9 +138,7 @@ class Bide(Inbox, Schedules):
             place["checkpoint_id"] = of.checkpoint_id
         return graph.get_state({"configurable": place}).values
 
-    def follow(
-        self, thread_id: str | int, *, after: str | None = None, until: Literal["end", "rest"] | None = "end"
-    ) -> Iterator[Event]:
+    def follow(self, thread_id: str | int, *, after: str | None = None, until: Until = "end") -> Iterator[Event]:
         """Yield what happens in a thread, from any process, while it happens; `after` is the id of the last event seen.
 
         It ends when the thread does (`until="end"`), also when it waits (`"rest"`), or never (None).
@@ -149,7 +148,12 @@ class Bide(Inbox, Schedules):
     # ── Working ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def worker(
-        self, *, concurrency: int = 10, queues: Sequence[str] = (DEFAULT_QUEUE,), poll: float = 1.0, grace: float = 30.0
+        self,
+        *,
+        concurrency: int = CONCURRENCY,
+        queues: Sequence[str] = (DEFAULT_QUEUE,),
+        poll: float = POLL_SECONDS,
+        grace: float = GRACE_SECONDS,
     ) -> Worker:
         """Return a worker for all graphs of this application: `.run()` it, or use it in a `with` block."""
         return Worker(
@@ -162,7 +166,13 @@ class Bide(Inbox, Schedules):
 
     def run_ready(self, *, most: int = 1, queues: Sequence[str] = (DEFAULT_QUEUE,)) -> Sequence[Driven]:
         """Claim ready runs and drive them here and now, one after the other; return how each was left."""
-        return [drive(self.store, self.graphs, claim) for claim in self.store.claim(self.graphs.lanes(queues), most)]
+        claims = self.store.claim(self.graphs.lanes(queues), most)
+        try:
+            return [drive(self.store, self.graphs, claim) for claim in claims]
+        except BaseException:
+            for claim in claims:
+                self.store.let_go(claim.lease)  # whoever stops here drives none of the others either
+            raise
 
     def close(self) -> None:
         """Let go of the store, if this application has opened it."""

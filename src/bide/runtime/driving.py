@@ -50,8 +50,8 @@ def drive(store: Store, graphs: Graphs, claim: Claim, control: RunControl | None
         return Driven(claim, "given back", problem)
     except KeyboardInterrupt:
         raise  # Ctrl-C is for whoever called; the run was given back
-    except BaseException as problem:  # noqa: BLE001 — a node's error is the run's, sys.exit() included, and stored there
-        logger.warning("Run %s on thread %r failed: %s", lease.run_id, lease.thread_id, told(problem))
+    except BaseException as problem:
+        logger.warning("Run %s on thread %r failed.", lease.run_id, lease.thread_id, exc_info=problem)
         if store.keeper.holds(lease):
             # It was refused at the door, before anybody could write down why.
             _refuse(store, claim, problem, RunStatus.FAILED)

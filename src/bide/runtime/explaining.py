@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from bide.runtime.reading import wait_of
 from bide.runtime.registered import Graphs
 from bide.store import Store
-from bide.store.ending import owned
 from bide.store.queue_rows import WaitView
 from bide.types import WaitStatus
 from bide.waits.facts import Fact
@@ -47,9 +46,7 @@ MOST = 50
 """How many are told about at most."""
 
 
-def explain_fact(
-    store: Store, graphs: Graphs, fact: Fact, delivery_id: str | None, owner: str | None = None
-) -> Explanation:
+def explain_fact(store: Store, fact: Fact, delivery_id: str | None, owner: str | None = None) -> Explanation:
     """Say who waits for facts of this kind, and why it fits them or not; of a stored one, also whom it woke."""
     verdicts: list[Verdict] = []
     for row, leaf in store.waiting_for(fact, MOST, owner):
@@ -108,7 +105,7 @@ def _why_not(store: Store, row: WaitView, leaf: Leaf) -> list[Verdict]:
     if not leaf.correlation:
         what = "a decision" if leaf.kind == "approval" else "its time"
         return [Verdict(row.wait_id, row.thread_id, leaf.label, False, (f"waits for {what}",))]
-    facts = store.facts_under(owned(row.owner, leaf.correlation), 5)
+    facts = store.facts_under(row.owner, leaf.correlation, 5)
     if not facts:
         reason = f"no fact came under {leaf.correlation!r}"
         return [Verdict(row.wait_id, row.thread_id, leaf.label, False, (reason,))]

@@ -52,20 +52,22 @@ class Inbox:
         """List who waits, longest first."""
         found: list[Wait] = []
         since, after = -1, ""
+        is_filtered = any(one is not None for one in (assignee, kind, graph, tag))
+        size = _PAGE if is_filtered else min(most, _PAGE)
         while len(found) < most:
-            page = self._page(thread_id, since, after)
+            page = self._page(thread_id, since, after, size)
             for row in page:
                 wait = wait_of(self.graphs, row)
                 if _is_wanted(wait, assignee, kind, graph, tag):
                     found.append(wait)
-            if thread_id is not None or len(page) < _PAGE:
+            if thread_id is not None or len(page) < size:
                 break
             since, after = page[-1].created_at, page[-1].wait_id
         return found[:most]
 
-    def _page(self, thread_id: str | int | None, since: int, after: str) -> list[WaitView]:
+    def _page(self, thread_id: str | int | None, since: int, after: str, size: int) -> list[WaitView]:
         if thread_id is None:
-            return self.store.waits(since=since, after=after, most=_PAGE)
+            return self.store.waits(since=since, after=after, most=size)
         return [row for row in self.store.waits_of(str(thread_id)) if _is_open(row)]
 
     def wait(self, wait_id: str) -> Wait:
@@ -191,8 +193,8 @@ class Inbox:
         found = self.store.delivery(what)
         if found is not None:
             row, fact = found
-            return explain_fact(self.store, self.graphs, fact, row.delivery_id, row.owner)
-        return explain_fact(self.store, self.graphs, self._fact(what, payload, kind, source, None), None, owner)
+            return explain_fact(self.store, fact, row.delivery_id, row.owner)
+        return explain_fact(self.store, self._fact(what, payload, kind, source, None), None, owner)
 
 
 _PAGE = 500

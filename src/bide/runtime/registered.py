@@ -12,7 +12,7 @@ from bide.graph.session import open_cache
 from bide.store import Store
 from bide.store.lanes import DEFAULT_QUEUE, lane_of
 
-Given = Mapping[str, CompiledGraph] | Iterable[CompiledGraph]
+Given = Mapping[str, CompiledGraph] | Iterable[CompiledGraph] | CompiledGraph
 
 
 class Registered(NamedTuple):
@@ -24,13 +24,27 @@ class Registered(NamedTuple):
     """Of new runs, when they are pinned: only workers of the same version go on with them."""
 
 
+def _named(given: Given) -> Iterable[tuple[str, CompiledGraph]]:
+    if isinstance(given, Mapping):
+        return given.items()
+    several = [given] if isinstance(given, CompiledGraph) else given
+    return [(getattr(graph, "name", "?"), graph) for graph in several]
+
+
+def named_graphs(given: Given) -> list[tuple[str, CompiledGraph]]:
+    """Return each graph with the name that it was given under: one, several, or a dict of them."""
+    if isinstance(given, Mapping):
+        return list(given.items())
+    several = [given] if isinstance(given, CompiledGraph) else given
+    return [(getattr(graph, "name", "?"), graph) for graph in several]
+
+
 class Graphs:
     """The graphs of an application."""
 
     def __init__(self, store: Store, given: Given, versions: Mapping[str, str]) -> None:
         self._known: dict[str, Registered] = {}
-        named = given.items() if isinstance(given, Mapping) else ((graph.name, graph) for graph in given)
-        for name, graph in named:
+        for name, graph in named_graphs(given):
             self._add(store, name, graph, versions.get(name, ""))
         wrong = [version for version in versions.values() if not isinstance(version, str) or set(version) & set("@/\0")]
         if wrong:
@@ -41,7 +55,7 @@ class Graphs:
 
     def _add(self, store: Store, name: str, graph: CompiledGraph, version: str) -> None:
         if not isinstance(graph, CompiledGraph):
-            raise GraphError(f"Graph {name!r} is {graph!r}. Give compiled graphs: builder.compile().")
+            raise GraphError(f"{graph!r} is no compiled graph. Give builder.compile(name='…').")
         if name != graph.name:
             raise GraphError(
                 f"A graph named {graph.name!r} was given as {name!r}. Its threads are stored under its own name: "

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from bide.clock import Clock, Instant
 from bide.engine.given import write_given
+from bide.engine.opening import read_input
 from bide.errors import GraphError, did_you_mean
 from bide.graph.accepting import STORED, write_options
 from bide.graph.door import check_choice, read_config, read_reference
@@ -16,11 +17,10 @@ from bide.runtime.registered import Registered
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import IfBusy, Start
-from bide.types import Durability, OnPaused
+from bide.types import Command, Durability, OnPaused
 from bide.waits.durations import Duration, milliseconds
 
 MOST_URGENT = 1_000_000_000
-LONGEST_NAME = 500
 
 
 class StartOptions(TypedDict, total=False):
@@ -54,6 +54,8 @@ def read_start(known: Registered, given: Any, said: StartOptions, clock: Clock) 
     read_config(said.get("config"))
     read_reference(said.get("checkpoint"))
     check_pauses(known.graph.spec, said)
+    if given is not None and not isinstance(given, Command):
+        read_input(known.graph.spec, given)
     options = {name: value for name, value in said.items() if name in STORED}
     if said.get("if_busy") in ("interrupt", "rollback"):
         options.setdefault("on_paused", "restart")

@@ -99,7 +99,7 @@ class Woken:
 
     @property
     def is_new(self) -> bool:
-        """Whether this very call settled the wait."""
+        """Whether this very call settled the wait, or counts for it."""
         return self.status in ("resumed", "counted")
 
 

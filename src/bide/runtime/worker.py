@@ -69,7 +69,8 @@ class Worker:
 
     def run(self, *, handle_signals: bool = True) -> None:
         """Work until `stop` is called, or SIGTERM or Ctrl-C comes; then give back what is unfinished, and return."""
-        self._stopping.clear()
+        if self._main is not threading.current_thread():
+            self._stopping.clear()
         with _Signals(self) if handle_signals else nullcontext():
             self._enlist()
             self._assist(self._listen, "bide-listener")
@@ -92,6 +93,7 @@ class Worker:
 
     def start(self) -> Worker:
         """Work in a thread of its own; `stop` ends it."""
+        self._stopping.clear()
         self._main = threading.Thread(
             target=self.run, kwargs={"handle_signals": False}, name="bide-worker", daemon=True
         )
@@ -135,7 +137,7 @@ class Worker:
                 claims = self.store.claim(self.lanes, free)
             except StoreError as problem:
                 logger.warning("Nothing could be claimed: %s", problem)
-            except Exception:  # as above: a worker that claims nothing any more must not look alive
+            except Exception:  # whatever it was: a worker that claims nothing any more must not look alive
                 logger.exception("Claiming was broken off; it is tried again.")
         for claim in claims:
             control = RunControl()
@@ -189,6 +191,7 @@ class Worker:
         while not self._stopping.is_set():
             if self.store.doorbell.wait(self.poll):
                 self._news.set()
+                self._stopping.wait(SHORTEST_NAP)  # a bell that was closed rings all the time
 
     def _keep_tending(self) -> None:
         """Look at the clock and after others, for as long as this worker works."""

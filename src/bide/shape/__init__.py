@@ -6,7 +6,7 @@ node runs again, the answer becomes the type.
 
     vocabulary   which schemas can be enforced          plain        what JSON would carry of a value
     check        where an answer does not fit           report       how that is told
-    rules        keywords about one value               strings      patterns and formats
+    rules        keywords about one value               strings      formats, and `patterns`
     recognise    which form a type has                  forms        how types are described and built
 """
 

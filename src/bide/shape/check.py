@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bide.shape.patterns import MAX_MATCHED_LENGTH, compile_pattern
 from bide.shape.plain import MAX_DEPTH, NotPlainError, to_plain
+from bide.shape.regex_limits import Budget, TooCostlyError
 from bide.shape.report import KeyName, Path, Problem, show
 from bide.shape.rules import CHOICES, FIRST_RULE, RULES
-from bide.shape.strings import compile_pattern
 from bide.shape.vocabulary import Schema, definition, enforceable
 
 _SHOWN_PROBLEM = 200
@@ -27,6 +28,9 @@ def problems(value: object, schema: dict[str, Any]) -> list[str]:
         found = checker.check(checker.root, to_plain(value), ())
     except NotPlainError as error:
         found = [error.problem]
+    except TooCostlyError:
+        # Told of the whole answer: inside a 'not', a part that was not looked at would seem to be right.
+        found = [Problem((), "would take too long to be put to the patterns of the schema; give shorter texts")]
     except RecursionError:
         # The depth is bounded, but the caller may have left little room on the stack.
         found = [Problem((), f"is nested too deeply to be checked here (at most {MAX_DEPTH} levels)")]
@@ -38,7 +42,10 @@ class _Checker:
 
     def __init__(self, root: Schema):
         self.root = root
-        self._known: dict[tuple[str, Path], list[Problem]] = {}
+        self._known: dict[tuple[str, Path, bool], list[Problem]] = {}
+        self._budget = Budget()
+        self._is_deciding = False
+        """Whether it counts for something else that a value does not fit."""
 
     def check(self, schema: Any, value: Any, path: Path) -> list[Problem]:
         """Check one value against one schema."""
@@ -50,6 +57,8 @@ class _Checker:
             # What else the schema asks is of no use to somebody who gave the wrong kind of thing.
             return [Problem(path, expected, show(value), "type")]
         found = _check_alone(schema, value, path)
+        if "pattern" in schema and isinstance(value, str):
+            found += self._pattern(schema["pattern"], value, path)
         for keyword, check in _WITH_SCHEMAS.items():
             if keyword in schema:
                 found += check(self, schema, value, path)
@@ -58,10 +67,21 @@ class _Checker:
 
     def _reference(self, schema: Schema, value: Any, path: Path) -> list[Problem]:
         # Each definition looks at each place once: without this, nested alternatives cost 2 to the power of the depth.
-        key = (schema["$ref"], path)
+        key = (schema["$ref"], path, self._is_deciding)
         if key not in self._known:
             self._known[key] = self.check(definition(self.root, schema["$ref"]), value, path)
         return self._known[key]
+
+    def _pattern(self, pattern: str, value: str, path: Path) -> list[Problem]:
+        if len(value) > MAX_MATCHED_LENGTH:
+            expected = f"expected at most {MAX_MATCHED_LENGTH} characters, since it must fit a pattern"
+            problem = Problem(path, expected, show(value))
+            if self._is_deciding:
+                raise NotPlainError(problem)
+            return [problem]
+        if compile_pattern(pattern).search(value, self._budget):
+            return []
+        return [Problem(path, f"expected a string that fits the pattern {pattern!r}", show(value))]
 
     # --- the same value again ---
 
@@ -91,13 +111,21 @@ class _Checker:
         return [Problem(path, f"expected exactly one of the allowed shapes to fit, but {fitting} do", show(value))]
 
     def _not(self, schema: Schema, value: Any, path: Path) -> list[Problem]:
-        if self.check(schema["not"], value, path):
+        if self._decide(schema["not"], value, path):
             return []
         return [Problem(path, "has a shape that is not allowed", show(value))]
 
     def _if(self, schema: Schema, value: Any, path: Path) -> list[Problem]:
-        branch = "else" if self.check(schema["if"], value, path) else "then"
+        branch = "else" if self._decide(schema["if"], value, path) else "then"
         return self.check(schema.get(branch, True), value, path)
+
+    def _decide(self, schema: Any, value: Any, path: Path) -> list[Problem]:
+        """Check a value where not to fit leads on: then nothing may count as a misfit for being too long to look at."""
+        was_deciding, self._is_deciding = self._is_deciding, True
+        try:
+            return self.check(schema, value, path)
+        finally:
+            self._is_deciding = was_deciding
 
     # --- objects ---
 
@@ -113,19 +141,26 @@ class _Checker:
         found: list[Problem] = []
         if isinstance(value, dict):
             for pattern, inner in schema["patternProperties"].items():
-                for name in filter(compile_pattern(pattern).search, value):
-                    found += self.check(inner, value[name], (*path, name))
+                compiled = compile_pattern(pattern)
+                for name in value:
+                    if compiled.search(name, self._budget):
+                        found += self.check(inner, value[name], (*path, name))
         return found
 
     def _additional_properties(self, schema: Schema, value: Any, path: Path) -> list[Problem]:
         found: list[Problem] = []
         if isinstance(value, dict):
-            for name in _additional_names(schema, value):
+            for name in self._additional_names(schema, value):
                 if schema["additionalProperties"] is False:
                     found.append(Problem((*path, name), f"is not expected here{_known_names(schema)}"))
                 else:
                     found += self.check(schema["additionalProperties"], value[name], (*path, name))
         return found
+
+    def _additional_names(self, schema: Schema, value: dict[str, Any]) -> list[str]:
+        patterns = [compile_pattern(pattern) for pattern in schema.get("patternProperties", ())]
+        names = [name for name in value if name not in schema.get("properties", ())]
+        return [name for name in names if not any(pattern.search(name, self._budget) for pattern in patterns)]
 
     def _property_names(self, schema: Schema, value: Any, path: Path) -> list[Problem]:
         found: list[Problem] = []
@@ -203,15 +238,6 @@ def _missing(names: Iterable[str], value: Any, path: Path, text: str) -> list[Pr
     if not isinstance(value, dict):
         return []
     return [Problem((*path, name), text) for name in names if name not in value]
-
-
-def _additional_names(schema: Schema, value: dict[str, Any]) -> list[str]:
-    patterns = [compile_pattern(pattern) for pattern in schema.get("patternProperties", ())]
-    return [
-        name
-        for name in value
-        if name not in schema.get("properties", ()) and not any(pattern.search(name) for pattern in patterns)
-    ]
 
 
 def _known_names(schema: Schema) -> str:

@@ -1,4 +1,4 @@
-"""The keywords that look at one value alone: each says what it expected when the value does not fit."""
+"""The keywords that look at one value alone, all but patterns: each says what it expected when it does not fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from bide.shape.plain import canonical
 from bide.shape.report import show
-from bide.shape.strings import FORMATS, MAX_MATCHED_LENGTH, compile_pattern, has_format
+from bide.shape.strings import FORMATS, has_format
 
 Rule = Callable[[Any, Any], str | None]
 """(argument of the keyword, value) → what was expected, or None when the value fits."""
@@ -89,14 +89,6 @@ def _exact(number: Any) -> Fraction:
 # --- strings ----------------------------------------------------------------------------------------------------------
 
 
-def _pattern(pattern: str, value: object) -> str | None:
-    if not isinstance(value, str):
-        return None
-    if len(value) > MAX_MATCHED_LENGTH:
-        return f"expected at most {MAX_MATCHED_LENGTH} characters, since it must fit a pattern"
-    return None if compile_pattern(pattern).search(value) else f"expected a string that fits the pattern {pattern!r}"
-
-
 def _format(name: str, value: object) -> str | None:
     if not isinstance(value, str) or name not in FORMATS or has_format(name, value):
         return None
@@ -139,7 +131,6 @@ RULES: dict[str, Rule] = {
     "multipleOf": _multiple_of,
     "minLength": _size(str, "characters", "least"),
     "maxLength": _size(str, "characters", "most"),
-    "pattern": _pattern,
     "format": _format,
     "minItems": _size(list, "items", "least"),
     "maxItems": _size(list, "items", "most"),

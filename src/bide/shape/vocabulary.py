@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from bide.errors import InterruptError
-from bide.shape.strings import MAX_PATTERN_LENGTH, compile_pattern
+from bide.shape.patterns import MAX_PATTERN_LENGTH, compile_pattern
+from bide.shape.regex_limits import RegexError
 
 Schema = dict[str, Any]
 
@@ -100,8 +101,10 @@ class _Walk:
             _demand(isinstance(argument, dict), where, "an object of schemas", argument)
             if keyword == "patternProperties":
                 for pattern in argument:
-                    _demand(_is_pattern(pattern), where, _PATTERN, pattern)
+                    _check_pattern(pattern, where)
             yield from ((f"{where}.{name}", inner) for name, inner in argument.items())
+        elif keyword == "pattern":
+            _check_pattern(argument, where)
         else:
             _check_argument(keyword, argument, where)
 
@@ -162,17 +165,20 @@ def _is_count(argument: Any) -> bool:
     return _is_number(argument) and argument >= 0 and argument == int(argument)
 
 
-def _is_pattern(argument: Any) -> bool:
-    if not isinstance(argument, str) or len(argument) > MAX_PATTERN_LENGTH:
-        return False
+def _check_pattern(pattern: Any, where: str) -> None:
+    is_short = isinstance(pattern, str) and len(pattern) <= MAX_PATTERN_LENGTH
+    _demand(is_short, where, f"a regular expression of at most {MAX_PATTERN_LENGTH} characters", pattern)
     try:
-        compile_pattern(argument)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True
+        compile_pattern(pattern)
+    except RegexError as error:
+        raise InterruptError(
+            f"{where}: the pattern {pattern!r} cannot be enforced: {error}. Answers come from outside, so patterns are "
+            f"run in a time that grows with the text alone: without back references, without looking behind, and "
+            f"looking ahead only at the very start, as in '^(?=.*[0-9])…'. Say the rest with several patterns in "
+            f"'allOf' and 'not', or check it in the node."
+        ) from None
 
 
-_PATTERN = f"a regular expression that Python can compile, of at most {MAX_PATTERN_LENGTH} characters"
 _COUNT = (_is_count, "a whole number of 0 or more")
 _NUMBER = (_is_number, "a finite number")
 
@@ -183,7 +189,6 @@ _ARGUMENTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "required": (_is_names, "a list of strings"),
     "dependentRequired": (_is_table_of_names, "an object of lists of strings"),
     "uniqueItems": (lambda argument: isinstance(argument, bool), "true or false"),
-    "pattern": (_is_pattern, _PATTERN),
     "format": (lambda argument: isinstance(argument, str), "a string"),
     "multipleOf": (_is_positive, "a number above 0"),
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),

@@ -42,6 +42,10 @@ class Bodies:
             return self._fetch(tx, place, stored)
         return self.seal.open(place, stored)
 
+    def readable(self, error: str | None) -> str | None:
+        """Return what of an error may lie beside the bodies: its text, which may hold the same, is in the log."""
+        return error.partition(":")[0] if error is not None and self.seal.hides else error
+
     def _put_aside(self, tx: Transaction, thread_id: str, place: str, body: bytes, now: Instant) -> bytes:
         self.check_size(place, len(body))
         hash_ = self.seal.fingerprint(body)

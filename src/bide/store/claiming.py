@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bide.store.database import Row, Transaction
 from bide.store.ending import end_thread
-from bide.store.facts import event_of
+from bide.store.facts import event_of, head_of
 from bide.store.lanes import read_lane
 from bide.store.lease import Taken
 from bide.store.locks import hold_keys
@@ -74,7 +74,8 @@ class Claiming:
         return cast("Store", self)
 
     def claim(self, lanes: Sequence[str], most: int) -> list[Claim]:
-        """Claim up to so many ready runs of these lanes. Owners take turns; within one, priority and age decide."""
+        """Claim up to so many ready runs of these lanes. Lanes, owners and limits take turns; among the runs of one,
+        priority and age decide."""
         store = self._store
         if most < 1 or not lanes:
             return []
@@ -206,7 +207,8 @@ class Claiming:
             if live is None or live[1] not in (RunStatus.DEAD.value, RunStatus.BLOCKED.value):
                 return False
             tx.send("release_run", {"thread_id": thread_id, "run_id": live[0], "now": writing.now})
-            writing.log_events(thread_id, live[0], 0, [event_of("run.released", was=live[1])])
+            event = event_of("run.released", was=live[1])
+            writing.log_events(thread_id, live[0], head_of(tx, thread_id), [event])
             return True
 
         released = store.database.write("release", work)
@@ -236,7 +238,7 @@ def _reap_run(writing: Writing, worker_id: str, row: Row, ended: list[str]) -> b
     if not writing.tx.run("reap_run", {**changes, "worker_id": worker_id, "now": writing.now}):
         return False
     event = event_of("run.dead" if is_dead else "run.reaped", crashes=crashes, worker=worker_id)
-    writing.log_events(thread_id, run_id, 0, [event])
+    writing.log_events(thread_id, run_id, head_of(writing.tx, thread_id), [event])
     if is_dead:
         ended += end_thread(writing, thread_id, run_id, Report(RunStatus.DEAD, error=error))
     return is_dead

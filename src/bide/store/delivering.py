@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from bide.errors import CodecError
+from bide.store.correlating import known_keys, owned
 from bide.store.database import Row, Transaction
-from bide.store.ending import AlreadyStored, owned, store_fact
+from bide.store.ending import AlreadyStored, store_fact
 from bide.store.facts import fact_of, read_delivery_row, read_wait_row
 from bide.store.locks import hold_keys
 from bide.store.needed import PLAIN, open_needs
@@ -32,7 +33,7 @@ PAGE = 500
 
 
 PARTS = 4
-"""A fact may have so small a part of the size of the largest value."""
+"""A fact may be so many times smaller than the largest value: several may have to fit into one answer."""
 
 
 class Candidate(NamedTuple):
@@ -71,7 +72,8 @@ class Delivering:
         def take(tx: Transaction) -> tuple[str, bool, int]:
             known = tx.one("find_delivery", key)
             if known is not None:
-                return known[0], False, known[8]
+                before = read_delivery_row(known)
+                return before.delivery_id, False, before.wakes
             return store_fact(Writing(tx, store.bodies, store.clock.now()), fact, whose, digest), True, 0
 
         try:
@@ -85,21 +87,23 @@ class Delivering:
         """Wake whoever waits for a fact that is stored, some at a time; return the threads."""
         store, woken = self._store, dict[str, None]()
         after: dict[str, tuple[int, str, int]] = {}
-        while True:
 
-            def look(tx: Transaction) -> bool:
-                row = tx.one("read_delivery", {"delivery_id": delivery_id})
-                if row is None or not row[7]:
-                    return True
-                matching = _Matching(Settling(Writing(tx, store.bodies, store.clock.now())), read_delivery_row(row))
-                is_over = matching.page(dict(after))
+        def look(tx: Transaction) -> tuple[bool, _Matching | None]:
+            row = tx.one("read_delivery", {"delivery_id": delivery_id})
+            if row is None or not read_delivery_row(row).is_pending:
+                return True, None
+            matching = _Matching(Settling(Writing(tx, store.bodies, store.clock.now())), read_delivery_row(row))
+            is_over = matching.page(after)
+            matching.finish(is_over)
+            return is_over, matching
+
+        is_over = False
+        while not is_over:
+            is_over, matching = store.database.write("match", look)
+            # Only now: a database may take a transaction back and do it again, and then nobody may be passed over.
+            if matching is not None:
                 after.update(matching.seen)
                 woken.update(matching.settling.touched)
-                matching.finish(is_over)
-                return is_over
-
-            if store.database.write("match", look):
-                break
         if woken:
             store.ring()
         return tuple(woken)
@@ -148,7 +152,7 @@ class Delivering:
 
         def read(tx: Transaction) -> list[tuple[WaitView, Leaf]]:
             whose = store.bodies.owner if owner is None else owner
-            keys = [owned(whose, key) for key in correlations_of(fact)]
+            keys = [known for key in correlations_of(fact) for known in known_keys(store.bodies, whose, key)]
             rows = [
                 row for key in keys for row in tx.all("list_candidates", {**_from(key, (-1, "", -1)), "most": most})
             ]
@@ -170,12 +174,16 @@ class Delivering:
         rows = self._store.database.read(lambda tx: tx.all("list_woken", {"delivery_id": delivery_id}))
         return [(row[0], row[1], row[2]) for row in rows]
 
-    def facts_under(self, correlation: str, most: int) -> list[tuple[str, Fact]]:
-        """List the newest facts under a key."""
+    def facts_under(self, owner: str, key: str, most: int) -> list[tuple[str, Fact]]:
+        """List the newest facts under a correlation key of an owner."""
         store = self._store
 
         def read(tx: Transaction) -> list[tuple[str, Fact]]:
-            rows = map(read_delivery_row, tx.all("facts_under", {"correlation": correlation, "most": most}))
+            pages = [
+                tx.all("facts_under", {"correlation": known, "most": most})
+                for known in known_keys(store.bodies, owner, key)
+            ]
+            rows = sorted((read_delivery_row(row) for page in pages for row in page), key=_came, reverse=True)[:most]
             return [(row.delivery_id, fact_of(store.bodies, tx, row)) for row in rows]
 
         return store.database.read(read)
@@ -198,9 +206,16 @@ class _Matching:
 
     def page(self, after: dict[str, tuple[int, str, int]]) -> bool:
         """Look at the next of those who wait; return whether these were the last."""
-        keys = [owned(self.row.owner, key) for key in correlations_of(self.fact)]
+        owner, correlations = self.row.owner, correlations_of(self.fact)
+        keys = [owned(owner, key) for key in correlations]
         hold_keys(self.tx, keys)
-        asked = [(key, self.tx.ask("list_candidates", _from(key, after.get(key, (-1, "", -1))))) for key in keys]
+        known = [one for key in correlations for one in known_keys(self.bodies, owner, key)]
+        # It was read before the keys were held: meanwhile somebody who looked back may have taken it.
+        now_held = self.tx.ask("read_delivery", {"delivery_id": self.row.delivery_id})
+        asked = [(key, self.tx.ask("list_candidates", _from(key, after.get(key, (-1, "", -1))))) for key in known]
+        if not now_held() or not read_delivery_row(now_held()[0]).is_pending:
+            return True
+        self.row = read_delivery_row(now_held()[0])
         is_over, found = True, list[Candidate]()
         for key, answer in asked:
             rows = answer()
@@ -275,11 +290,15 @@ def wake_of(row: DeliveryRow, fact: Fact) -> Wake:
     )
 
 
+def _came(row: DeliveryRow) -> tuple[int, str]:
+    return row.received_at, row.delivery_id
+
+
 def _from(key: str, after: tuple[int, str, int]) -> dict[str, object]:
     return {"correlation": key, "since": after[0], "after": after[1], "number": after[2], "most": PAGE}
 
 
 def _candidate(row: Row) -> Candidate:
-    wait_id, number, exclusive, created_at, thread_id, status, consumed, needs, _ = row
+    wait_id, number, exclusive, created_at, thread_id, status, consumed, needs = row
     is_open = status == WaitStatus.OPEN.value and not consumed
     return Candidate(wait_id, number, bool(exclusive), created_at, thread_id, is_open, needs)

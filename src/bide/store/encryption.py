@@ -25,6 +25,7 @@ from bide.store.seal import ENCRYPTED, PLAIN, REFERENCE, Checksums, refuse
 _SALT = 16
 _NONCE = 12
 _TAG = 16
+_HASH = 16
 _ROWS_PER_SALT = 1 << 16
 _SALTS_KEPT = 4096
 
@@ -98,6 +99,16 @@ class Encryption:
         """Return a hash that only who has the current key can compare with a guess."""
         return hmac.digest(self._current.fingerprints, body, "sha256")
 
+    def correlation(self, key: str) -> str:
+        """Return a hash that only who has the current key can make."""
+        return _hashed(self._current, key)
+
+    def correlations(self, key: str) -> tuple[str, ...]:
+        """Return the hashes under all keys, the current one last; before them the key itself, where plain rows are."""
+        older = [_hashed(known, key) for known in self._keys.values() if known is not self._current]
+        plain = [] if self._plain is None else [key]
+        return (*plain, *older, self.correlation(key))
+
     def is_current(self, sealed: bytes) -> bool:
         """Whether it is encrypted with the current key."""
         return sealed.removeprefix(REFERENCE).startswith(self._head)
@@ -147,6 +158,10 @@ class Encryption:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("An Encryption holds keys, so it is neither copied nor written anywhere.")
+
+
+def _hashed(known: DerivedKeys, key: str) -> str:
+    return hmac.digest(known.correlations, key.encode("utf-8", "surrogatepass"), "sha256")[:_HASH].hex()
 
 
 def _bound_to(head: bytes, place: str) -> bytes:

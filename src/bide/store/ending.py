@@ -6,6 +6,7 @@ from typing import Any
 
 from bide.clock import uuid7
 from bide.errors import ConflictError
+from bide.store.correlating import written_key
 from bide.store.facts import delivery_place
 from bide.store.needed import PLAIN
 from bide.store.rows import Report
@@ -47,7 +48,7 @@ def tell_whoever_waits(writing: Writing, thread_id: str, run_id: str, report: Re
     key = {"delivery_id": delivery_id, "now": now}
     writing.tx.send("tell_waiters", {**key, **said, "thread_id": thread_id, "body": body})
     for correlation in correlations_of(fact):
-        writing.tx.send("tell_waiters_under", {**key, "correlation": owned(owner, correlation)})
+        writing.tx.send("tell_waiters_under", {**key, "correlation": written_key(writing.bodies, owner, correlation)})
 
 
 def _fact(writing: Writing, thread_id: str, run_id: str, report: Report) -> Fact:
@@ -82,11 +83,7 @@ def store_fact(writing: Writing, fact: Fact, owner: str, digest: str = "") -> st
     tx.expect("insert_delivery", params, lambda _: AlreadyStored(fact.external_id))
     for correlation in correlations_of(fact):
         tx.send(
-            "insert_delivery_key", {"correlation": owned(owner, correlation), "now": now, "delivery_id": delivery_id}
+            "insert_delivery_key",
+            {"correlation": written_key(writing.bodies, owner, correlation), "now": now, "delivery_id": delivery_id},
         )
     return delivery_id
-
-
-def owned(owner: str, key: str) -> str:
-    """Return a correlation key as an owner's own: nobody's facts wake another's threads."""
-    return f"{owner}\n{key}" if owner else key

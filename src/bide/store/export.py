@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 from bide.errors import StoreUnavailableError, UnknownThreadError
 from bide.store.bodies import Bodies
 from bide.store.database import Transaction
-from bide.store.ending import owned
 from bide.store.portable import PortableWriter
 from bide.store.seal import Checksums, Seal
 from bide.store.stored_rows import OF_A_THREAD, Table, Values, rows
@@ -102,23 +100,18 @@ def _write(tx: Transaction, bodies: Bodies, file: BinaryIO, seal: Seal, thread_i
         raise UnknownThreadError(
             f"There is no thread {thread_id!r} to export. Check the thread_id, and which database is open."
         )
-    _, uid, owner, graph, events, created_at, pruned, parent, on_close = thread
+    _, uid, _, graph, events, created_at, pruned, parent, on_close = thread
     writer = PortableWriter(file, seal)
     writer.add(THREAD, [thread_id, uid, graph, events, created_at, now, version("bide"), pruned, parent, on_close])
     for table in OF_A_THREAD:
         for row in rows(tx, table, thread_id):
-            writer.add(table.name, _opened(tx, bodies, table, _unowned(row, (owner, bodies.owner))))
+            writer.add(table.name, _opened(tx, bodies, table, _unowned(row)))
     writer.finish()
 
 
-def _unowned(row: Values, owners: Iterable[str]) -> Values:
-    """Leave out whose it is: where it is imported, it belongs to whoever imports it."""
-    if "owner" in row:
-        return {**row, "owner": ""}
-    for owner in owners:
-        if owner and "correlation" in row and row["correlation"].startswith(owned(owner, "")):
-            return {**row, "correlation": row["correlation"].removeprefix(owned(owner, ""))}
-    return row
+def _unowned(row: Values) -> Values:
+    """Leave out whose it is, and the keys that say so: where it is imported, it belongs to whoever imports it."""
+    return {**row, **{column: "" for column in ("owner", "correlation") if column in row}}
 
 
 def _opened(tx: Transaction, bodies: Bodies, table: Table, row: Values) -> list[object]:

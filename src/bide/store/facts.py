@@ -9,10 +9,10 @@ from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN, open_needs
 from bide.store.places import answer_place, question_place
-from bide.store.queue_rows import DeliveryRow, WaitView
+from bide.store.queue_rows import DeliveryRow, RunView, WaitView
 from bide.store.rows import EventRow
 from bide.store.seal import place_of
-from bide.types import WaitStatus
+from bide.types import RunStatus, WaitStatus
 from bide.waits.facts import Fact
 from bide.waits.needs import Needs
 from bide.waits.wake import Wake
@@ -21,6 +21,12 @@ from bide.waits.wake import Wake
 def event_of(kind: str, **body: Any) -> EventRow:
     """Write down a line of the log."""
     return EventRow(kind, PLAIN.encode(body, "event"))
+
+
+def head_of(tx: Transaction, thread_id: str) -> int:
+    """Return the newest checkpoint of a thread: an event from outside comes after it."""
+    row = tx.one("read_head", {"thread_id": thread_id, "ns": ""})
+    return int((row and row[0]) or 0)
 
 
 def close_wake(bodies: Bodies, wait_id: str, number: int, wake: Wake) -> bytes:
@@ -47,6 +53,11 @@ def fact_of(bodies: Bodies, tx: Transaction, row: DeliveryRow) -> Fact:
 def read_delivery_row(row: Row) -> DeliveryRow:
     """Read the row of a fact."""
     return DeliveryRow(*row)._replace(is_pending=bool(row[7]))
+
+
+def read_run_row(row: Row) -> RunView:
+    """Read a run as whoever looks from outside sees it."""
+    return RunView(row[0], RunStatus(row[1]), *row[2:])
 
 
 def read_wait_row(bodies: Bodies, tx: Transaction, row: Row, *, is_lenient: bool = False) -> WaitView:

@@ -18,10 +18,10 @@ from bide.errors import StoreUnavailableError, ThreadBusyError, ThreadExistsErro
 from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.deletion import delete_everything
-from bide.store.ending import owned
 from bide.store.export import THREAD
 from bide.store.places import event_place
 from bide.store.portable import PortableReader, Record, refuse
+from bide.store.recorrelating import keys_of_wait
 from bide.store.renaming import renamed, returned_keys
 from bide.store.seal import Seal
 from bide.store.stored_rows import OF_A_THREAD, Table, Values
@@ -180,6 +180,8 @@ class _Import:
         self.bodies = bodies
         self.found = found
         self.now = now
+        self.keys: dict[str, Mapping[int, str]] = {}
+        """Of each wait, what its conditions are found by here."""
 
     def all(self, reader: PortableReader, name: str, *, replace: bool) -> ImportedThread:
         """Write everything, and look at it before it is committed."""
@@ -255,7 +257,11 @@ class _Import:
                 row["owner"] = self.bodies.owner
             elif table.name == "conditions":
                 self._settle_in(row, names)
-            yield table, self._closed(table, row, names)
+            closed = self._closed(table, row, names)
+            if table.name == "waits":
+                wait_id, owner = closed["wait_id"], self.bodies.owner
+                self.keys[wait_id] = keys_of_wait(self.bodies, self.tx, owner, wait_id, closed["needs"])
+            yield table, closed
 
     def _closed(self, table: Table, row: Values, names: _Names) -> Values:
         for column, place in table.places.items():
@@ -272,7 +278,8 @@ class _Import:
         """Let a leaf belong to whoever imports it. A fact that the original had is known to the copy, too, so that it
         does not hear it again; but it was taken for the original alone."""
         if row["correlation"]:
-            row["correlation"] = owned(self.bodies.owner, row["correlation"])
+            refuse("one of its conditions says by which key it is found; that follows from what it waits for")
+        row["correlation"] = self.keys.get(row["wait_id"], {}).get(row["number"], "")
         if row["is_open"]:
             row["created_at"] = self.now  # it stands in line here since now; what came before was not for it
         if row["delivery_id"] is not None:

@@ -20,12 +20,13 @@ Key = bytes | str
 class DerivedKeys:
     """What one key is used for: each use has a key of its own, so that none tells anything about another."""
 
-    __slots__ = ("_rows", "check", "fingerprints", "id")
+    __slots__ = ("_rows", "check", "correlations", "fingerprints", "id")
 
     def __init__(self, key_id: str, key: bytes) -> None:
         self.id = key_id.encode()
         self.check = derive(key, b"bide: key check")[:CHECK_BYTES]
         self.fingerprints = derive(key, b"bide: fingerprints")
+        self.correlations = derive(key, b"bide: correlations")
         self._rows = derive(key, b"bide: rows")
 
     def for_rows(self, salt: bytes) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bide.clock import Instant
-from bide.store.database import Row, Transaction
-from bide.store.facts import read_wait_row
+from bide.store.database import Transaction
+from bide.store.facts import read_run_row, read_wait_row
 from bide.store.queue_rows import RunView, WaitView
 from bide.store.store import Store
 from bide.types import RunStatus
@@ -106,10 +106,6 @@ def read_shown(store: Store, thread_id: str) -> ShownThread | None:
         _, _, graph, parent, created_at, run_id = thread
         run = None if run_id is None else tx.one("read_run", {**key, "run_id": run_id})
         waits = tuple(read_wait_row(store.bodies, tx, row) for row in asked())
-        return ShownThread(thread_id, graph, parent, created_at, None if run is None else _view(run), waits)
+        return ShownThread(thread_id, graph, parent, created_at, None if run is None else read_run_row(run), waits)
 
     return store.database.read(read)
-
-
-def _view(row: Row) -> RunView:
-    return RunView(row[0], RunStatus(row[1]), *row[2:])

@@ -123,7 +123,7 @@ class Outcome(NamedTuple):
 
     status: WaitStatus
     is_new: bool
-    """Whether this very call settled it."""
+    """Whether this very call settled it; of one that is still open, whether it has settled a part."""
     wait_id: str
     thread_id: str
     by: str | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bide.store.correlating import known_keys, owned, written_key
 from bide.store.delivering import wake_of
-from bide.store.ending import ENDED, owned, result_of
+from bide.store.ending import ENDED, result_of
 from bide.store.facts import fact_of, read_delivery_row
 from bide.store.locks import hold_keys
 from bide.store.queue_rows import DeliveryRow
@@ -14,13 +15,12 @@ from bide.store.settling import Held, Settling
 from bide.store.writes import Writing
 from bide.types import RunStatus, WaitStatus
 from bide.waits.facts import Fact
-from bide.waits.leaves import Leaf, leaves
+from bide.waits.leaves import NO_LIMIT, Leaf, leaves
 from bide.waits.matching import match
 from bide.waits.wake import Wake
 
 _ENDED = tuple(status.value for status in ENDED)
 
-UNLIMITED = -1
 PAGE = 100
 
 Hit = tuple[int, int, Leaf, DeliveryRow, Fact]
@@ -47,7 +47,7 @@ def register(writing: Writing, lease: Lease, wait: WaitRow, head: int, owner: st
                 "wait_id": wait.wait_id,
                 "number": leaf.number,
                 "kind": leaf.kind,
-                "correlation": owned(owner, leaf.correlation) if leaf.correlation else "",
+                "correlation": written_key(writing.bodies, owner, leaf.correlation),
                 "due_at": leaf.due_at,
                 "exclusive": int(leaf.exclusive),
                 "now": writing.now,
@@ -64,6 +64,10 @@ def _leaves(wait: WaitRow, now: int) -> Sequence[Leaf]:
     return () if wait.needs is None or wait.needs.condition is None else leaves(wait.needs.condition, now)
 
 
+def _came(hit: Hit) -> tuple[int, str]:
+    return hit[0], hit[3].delivery_id
+
+
 class _LookBack:
     """Looks through what was delivered before a wait was there."""
 
@@ -72,6 +76,8 @@ class _LookBack:
         self.writing = writing
         self.wait = wait
         self.settling = Settling(writing)
+        self.missed: set[str] = set()
+        """Facts that others have taken since they were read."""
         self.thread_id = lease.thread_id
         head, self.owner = thread
         self.held = Held(
@@ -95,23 +101,28 @@ class _LookBack:
         while self.held.is_open:
             needed = [leaf for leaf in looking if leaf.number in self.held.open]
             # Of a child counts how it ended last.
-            hits = ([*self._first(leaf)] for leaf in needed)
+            hits = [self._first(leaf) for leaf in needed]
             found = [each[-1] for each in hits if each]
             if not found:
                 return
             # The others are looked for again: a fact that has counted for one leaf does not count for another.
             self._take(*min(found, key=lambda hit: hit[:2])[2:])
 
-    def _first(self, leaf: Leaf) -> Iterator[Hit]:
+    def _first(self, leaf: Leaf) -> list[Hit]:
         """Find the oldest fact that fits a leaf; of a child, which may have been retried, all that was told of it."""
+        keys = known_keys(self.writing.bodies, self.owner, leaf.correlation)
+        hits = sorted((hit for key in keys for hit in self._under(key, leaf)), key=_came)
+        return hits if leaf.kind == "child" else hits[:1]
+
+    def _under(self, key: str, leaf: Leaf) -> Iterator[Hit]:
         now, bodies = self.writing.now, self.writing.bodies
-        since = 0 if leaf.lookback == UNLIMITED else now - leaf.lookback
+        since = 0 if leaf.lookback == NO_LIMIT else now - leaf.lookback
         place = (-1, "")
         while True:
             rows = self.writing.tx.all(
                 "look_back",
                 {
-                    "correlation": owned(self.owner, leaf.correlation),
+                    "correlation": key,
                     "since": since,
                     "after_time": place[0],
                     "after": place[1],
@@ -131,16 +142,16 @@ class _LookBack:
                 return
 
     def at_threads(self, children: Sequence[Leaf]) -> None:
-        """Look at threads that nobody has spawned: they may have ended, or not be there; else their end is told."""
+        """Look at threads of which nothing was told: they may have ended, or not be there; else their end is told."""
         for leaf in children:
             thread_id = leaf.plain["thread_id"]
-            is_news = self.writing.tx.run("expect_end", {"thread_id": thread_id}) == 1
+            self.writing.tx.send("expect_end", {"thread_id": thread_id})
             row = self.writing.tx.one("how_it_ended", {"thread_id": thread_id})
             if not self.held.is_open or leaf.number not in self.held.open:
                 continue
             if row is None:
                 self._end(leaf, "", Report(RunStatus.CANCELLED, error="there is no such thread"))
-            elif is_news and row[1] in _ENDED:
+            elif row[1] in _ENDED:
                 run_id, status, error, uid, seq = row
                 self._end(leaf, run_id, Report(RunStatus(status), "", checkpoint_id(uid, seq or 0), error))
 
@@ -150,11 +161,16 @@ class _LookBack:
         self.held = self.settling.satisfy(self.held, leaf.number, wake)
 
     def _can_have(self, leaf: Leaf, row: DeliveryRow) -> bool:
-        return not leaf.exclusive or row.taken_by in (None, self.wait.wait_id)
+        is_free = row.taken_by in (None, self.wait.wait_id) and row.delivery_id not in self.missed
+        return not leaf.exclusive or is_free
 
     def _take(self, leaf: Leaf, row: DeliveryRow, fact: Fact) -> None:
         tx = self.writing.tx
-        if leaf.exclusive:
-            tx.send("take_delivery", {"delivery_id": row.delivery_id, "wait_id": self.wait.wait_id})
+        if leaf.exclusive and not tx.run(
+            "take_delivery", {"delivery_id": row.delivery_id, "wait_id": self.wait.wait_id}
+        ):
+            # Somebody who looked back under another key of the same fact was faster.
+            self.missed.add(row.delivery_id)
+            return
         tx.send("count_wake", {"delivery_id": row.delivery_id})
         self.held = self.settling.satisfy(self.held, leaf.number, wake_of(row, fact))

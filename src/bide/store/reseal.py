@@ -16,6 +16,7 @@ from bide.errors import CodecError, CorruptDataError, UnknownKeyError
 from bide.store.bodies import Bodies, collect_blobs
 from bide.store.database import Transaction
 from bide.store.pruning import unused_blobs
+from bide.store.recorrelating import rewrite_keys_of_delivery, rewrite_keys_of_wait
 from bide.store.saver_places import (
     saver_blobs,
     saver_checkpoint_place,
@@ -24,7 +25,17 @@ from bide.store.saver_places import (
     saver_write_place,
 )
 from bide.store.seal import REFERENCE, is_reference, open_reference
-from bide.store.stored_rows import BESIDE_THREADS, OF_A_THREAD, OF_SAVERS, PAGE, Table, Values, page_after
+from bide.store.stored_rows import (
+    BESIDE_THREADS,
+    DELIVERIES,
+    OF_A_THREAD,
+    OF_SAVERS,
+    PAGE,
+    WAITS,
+    Table,
+    Values,
+    page_after,
+)
 from bide.store.verify_beside import LOST, lost_threads
 
 if TYPE_CHECKING:
@@ -141,6 +152,10 @@ class _Resealing:
         key = {name: row[name] for name in (*table.key, *(["thread_id"] if table.is_of_threads else []))}
         if tx.run(f"reseal_{table.name}_{column}", {**key, "old": old, "new": new}) != 1:
             raise _Changed
+        if (table, column) == (WAITS, "needs"):
+            rewrite_keys_of_wait(self.bodies, tx, row["thread_id"], row["wait_id"], new)
+        elif table is DELIVERIES:
+            rewrite_keys_of_delivery(self.bodies, tx, row["delivery_id"])
         if is_theirs and is_reference(old):
             self.savers.add(row["thread_id"])
         return 1

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 from bide.clock import Instant, iso
 from bide.errors import BideError, StoreBusyError, StoreUnavailableError
 from bide.store.bodies import Bodies
+from bide.store.correlating import owned
 from bide.store.database import Row, Transaction
-from bide.store.ending import owned
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import Start
 from bide.store.reads import noticing_damage
 from bide.store.schedule_rows import Plan, ScheduleError, ScheduleRow
 from bide.store.seal import place_of
-from bide.store.starting import _Accepting as Accepting
-from bide.store.starting import _Raced as Raced
+from bide.store.starting import Accepting, Raced
 from bide.store.writes import Writing
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ class Scheduling:
             if row is None:
                 return
             found = _row(row)
-            key = {"schedule_id": schedule_id, "error": error}
+            key = {"schedule_id": schedule_id, "error": store.bodies.readable(error)}
             try:
                 next_at = cron_of(found.cron, found.timezone).after(now)
             except ScheduleError:

@@ -39,6 +39,12 @@ class Seal(Protocol):
     def fingerprint(self, body: bytes) -> bytes:
         """Return 32 bytes that are the same for equal bodies: the address of a large value."""
 
+    def correlation(self, key: str) -> str:
+        """Return what is written for a key by which waits and facts find each other: no more of it than may be seen."""
+
+    def correlations(self, key: str) -> tuple[str, ...]:
+        """Return all that may have been written for such a key; what `correlation` writes today comes last."""
+
     def is_current(self, sealed: bytes) -> bool:
         """Whether `close` would write it this way today; if not, it is to be closed again."""
 
@@ -74,6 +80,14 @@ class Checksums:
     def fingerprint(self, body: bytes) -> bytes:
         """Return a hash of the body."""
         return blake2b(body, digest_size=32).digest()
+
+    def correlation(self, key: str) -> str:
+        """Return the key: whoever reads it can read the bodies as well."""
+        return key
+
+    def correlations(self, key: str) -> tuple[str, ...]:
+        """Return the key."""
+        return (key,)
 
     def is_current(self, sealed: bytes) -> bool:
         """Whether it is plain, with a checksum."""

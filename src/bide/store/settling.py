@@ -17,6 +17,7 @@ from bide.store.ending import end_thread
 from bide.store.facts import close_wake, event_of, open_wake
 from bide.store.needed import PLAIN, open_needs
 from bide.store.places import answer_place
+from bide.store.queue_rows import WaitView
 from bide.store.rows import EventRow, Report
 from bide.store.writes import Writing
 from bide.types import RunStatus, WaitStatus
@@ -110,24 +111,24 @@ class Settling:
     def _held(self, rows: Sequence[Row], leaves: Sequence[Row], head: Answer) -> Held | None:
         if not rows:
             return None
-        row = rows[0]
-        bodies, wait_id = self.writing.bodies, row[0]
+        row, stored_needs = WaitView(*rows[0]), rows[0][18]
+        bodies, wait_id = self.writing.bodies, row.wait_id
         satisfied = {
             leaf[0]: open_wake(bodies, self.tx, wait_id, leaf[0], leaf[7]) for leaf in leaves if leaf[7] is not None
         }
         return Held(
             wait_id,
-            row[1],
-            row[2],
-            WaitStatus(row[7]),
-            bool(row[8]),
-            row[6],
-            open_needs(bodies, self.tx, wait_id, row[18]),
+            row.thread_id,
+            row.run_id,
+            WaitStatus(row.status),
+            bool(row.is_consumed),
+            row.kind,
+            open_needs(bodies, self.tx, wait_id, stored_needs),
             satisfied,
             frozenset(leaf[0] for leaf in leaves if leaf[4]),
-            row[15],
-            row[16],
-            row[17],
+            row.deadline,
+            row.remind_at,
+            row.created_at,
             head()[0][0] or 0,
         )
 
@@ -151,7 +152,8 @@ class Settling:
             event = event_of("wait.satisfied", wait=wait.wait_id, leaf=number, by=wake.by, via=wake.via)
             self.log(wait, event)
             return self._close_needless(after)
-        return self.answer(after, body, by=wake.by, via=wake.via or "", key=key, told=answer)
+        is_fact = wake.delivery is not None
+        return self.answer(after, body, by=wake.by, via=wake.via or "", key=key, told=answer, is_fact=is_fact)
 
     def _close_needless(self, wait: Held) -> Held:
         """Close the leaves that do not matter any more, so that they take no fact from others."""
@@ -162,11 +164,21 @@ class Settling:
         return wait._replace(open=wait.open & needed)
 
     def answer(
-        self, wait: Held, answer: bytes, *, by: str | None, via: str, key: str | None = None, told: Wake | None = None
+        self,
+        wait: Held,
+        answer: bytes,
+        *,
+        by: str | None,
+        via: str,
+        key: str | None = None,
+        told: Wake | None = None,
+        is_fact: bool = False,
     ) -> Held:
         """Give a wait its answer."""
         winner = None if told is None else told.winner
         event = event_of("wait.answered", wait=wait.wait_id, by=by, via=via, winner=winner)
+        if is_fact and self.writing.bodies.seal.hides:
+            by = None  # who sent a mail is a part of it; the answer and the log hold it, sealed
         return self._settle(wait, WaitStatus.ANSWERED, event, answer=answer, by=by, via=via, key=key)
 
     def expire(self, wait: Held) -> Held:
@@ -221,7 +233,7 @@ class Settling:
         status = RunStatus.CANCELLED if on_timeout == "cancel" else RunStatus.FAILED
         error = f"WaitExpired: node asked in wait {wait.wait_id}, and nobody answered in time"
         key = {"thread_id": wait.thread_id, "run_id": wait.run_id}
-        params = {**key, "status": status.value, "error": error, "now": self.now}
+        params = {**key, "status": status.value, "error": self.writing.bodies.readable(error), "now": self.now}
         if self.tx.run("end_waiting", params):
             if status is RunStatus.CANCELLED:
                 self.tx.send("cancel_waits", {"thread_id": wait.thread_id, "prefix": "", "length": 0})

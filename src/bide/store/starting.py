@@ -15,8 +15,8 @@ from bide.errors import (
     UnknownThreadError,
 )
 from bide.store.database import Row, Transaction
-from bide.store.ending import ENDED, end_thread
-from bide.store.facts import event_of
+from bide.store.ending import end_thread
+from bide.store.facts import event_of, head_of, read_run_row
 from bide.store.lanes import lane_of, read_lane
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import RunView, Start, Started
@@ -46,14 +46,14 @@ class Starting:
 
         def accept(tx: Transaction) -> Started:
             writing = Writing(tx, store.bodies, store.clock.now())
-            starting = _Accepting(writing, start)
+            starting = Accepting(writing, start)
             started = starting.accept()
             ended[:] = starting.ended
             return started
 
         try:
             started = store.database.write("start", accept)
-        except _Raced:
+        except Raced:
             started = store.database.write("start", accept)
         store.after_end(ended)
         if started.is_new:
@@ -96,7 +96,7 @@ class Starting:
 
         def save(tx: Transaction) -> None:
             writing = Writing(tx, store.bodies, store.clock.now())
-            _Accepting(writing, start).spawn()
+            Accepting(writing, start).spawn()
             writing.hold_lease(lease)
             writing.write_journal(lease, line)
 
@@ -144,8 +144,8 @@ class Starting:
         return len(rows)
 
     def after_end(self, ended: list[str]) -> None:
-        """Match what tells parents of an end, now that it is committed, and see to the children. If this is not
-        reached, any worker does it later."""
+        """Match what tells parents of an end, now that it is committed. If this is not reached, any worker does it
+        later."""
         for delivery_id in ended:
             self._store.match_delivery(delivery_id)
 
@@ -154,12 +154,12 @@ class Starting:
     def run(self, thread_id: str, run_id: str) -> RunView | None:
         """Read a run."""
         row = self._store.database.read(lambda tx: tx.one("read_run", {"thread_id": thread_id, "run_id": run_id}))
-        return None if row is None else _view(row)
+        return None if row is None else read_run_row(row)
 
     def runs(self, thread_id: str, *, most: int = 100) -> list[RunView]:
         """List the runs of a thread, newest first."""
         params = {"thread_id": thread_id, "most": most}
-        return [_view(row) for row in self._store.database.read(lambda tx: tx.all("list_runs", params))]
+        return [read_run_row(row) for row in self._store.database.read(lambda tx: tx.all("list_runs", params))]
 
     def children(self, thread_id: str) -> list[tuple[str, str]]:
         """List the threads that a thread has spawned: id and graph."""
@@ -180,20 +180,20 @@ def cancel_one(writing: Writing, thread_id: str, run_id: str, status: RunStatus,
     """Cancel a run of a thread that is held; return the deliveries to match when it is committed."""
     tx, now = writing.tx, writing.now
     reason = cancelling.reason
-    params = {"thread_id": thread_id, "run_id": run_id, "error": f"cancelled: {reason}", "now": now}
+    error = writing.bodies.readable(f"cancelled: {reason}")
+    params = {"thread_id": thread_id, "run_id": run_id, "error": error, "now": now}
     tx.send("cancel_run", params)
     if status is not RunStatus.QUEUED:
         tx.send("cancel_waits", {"thread_id": thread_id, "prefix": "", "length": 0})
-    head = tx.one("read_head", {"thread_id": thread_id, "ns": ""})
     event = event_of("run.cancelled", reason=reason, by=cancelling.by)
-    writing.log_events(thread_id, run_id, (head and head[0]) or 0, [event])
+    writing.log_events(thread_id, run_id, head_of(tx, thread_id), [event])
     if status is RunStatus.QUEUED:
         return []
     report = Report(RunStatus.CANCELLED, error=reason)
     return end_thread(writing, thread_id, run_id, report, is_replaced=cancelling.is_replaced)
 
 
-class _Accepting:
+class Accepting:
     """One transaction that takes in a run."""
 
     def __init__(self, writing: Writing, start: Start) -> None:
@@ -205,6 +205,8 @@ class _Accepting:
         self.thread_id = start.thread_id or uuid7(self.now)
         self.run_id = uuid7(self.now)
         self.ended: list[str] = []
+        self.is_new = True
+        """Whether the thread begins with it."""
 
     def accept(self) -> Started:
         """Take it in, unless it was before."""
@@ -213,6 +215,7 @@ class _Accepting:
             return known
         thread = self.tx.one("hold_thread", {"thread_id": self.thread_id})
         is_thread = thread is not None
+        self.is_new = not is_thread
         if not is_thread:
             self._check_input()
             self._insert_thread()
@@ -228,8 +231,9 @@ class _Accepting:
         if thread is not None and live is not None:
             self._make_room(thread[0], live)
         is_behind = live is not None and self.start.if_busy == "enqueue"
-        self._insert_run(RunStatus.QUEUED if is_later or is_behind else RunStatus.READY)
-        return Started(self.thread_id, self.run_id, self._status(is_later or is_behind), True)
+        status = RunStatus.QUEUED if is_later or is_behind else RunStatus.READY
+        self._insert_run(status)
+        return Started(self.thread_id, self.run_id, status, True)
 
     def spawn(self) -> None:
         """Take in the run of a child thread, once."""
@@ -238,10 +242,6 @@ class _Accepting:
         made = {**params, "now": self.now, "parent": start.parent, "on_close": start.on_close}
         self.tx.expect("spawn_thread", made, lambda _: _exists(self.thread_id))
         self._insert_run(RunStatus.READY)
-
-    @staticmethod
-    def _status(is_queued: bool) -> RunStatus:
-        return RunStatus.QUEUED if is_queued else RunStatus.READY
 
     def _known(self) -> Started | None:
         """Find what was started under the same key."""
@@ -252,7 +252,7 @@ class _Accepting:
         if row is None:
             params = {"owner": self.owner, "key": start.key, "digest": start.digest, "now": self.now}
             made = {**params, "thread_id": self.thread_id, "run_id": self.run_id}
-            self.tx.expect("insert_request", made, lambda _: _Raced())
+            self.tx.expect("insert_request", made, lambda _: Raced())
             return None
         if row[0] != start.digest:
             raise IdempotencyError(
@@ -272,7 +272,7 @@ class _Accepting:
     def _insert_thread(self) -> None:
         params = {"thread_id": self.thread_id, "uid": new_uid(self.now), "owner": self.owner}
         made = {**params, "graph": self.start.graph, "now": self.now}
-        self.tx.expect("insert_thread", made, lambda _: _Raced())
+        self.tx.expect("insert_thread", made, lambda _: Raced())
 
     def _make_room(self, uid: str, live: Row) -> None:
         """Do with the live run what was asked for."""
@@ -286,9 +286,27 @@ class _Accepting:
             )
         ending = Cancelling(f"a new run took its place ({self.start.if_busy})", is_replaced=True)
         self.ended += cancel_one(self.writing, self.thread_id, run_id, status, ending)
-        if self.start.if_busy == "rollback":
-            before = self.tx.one("head_before", {"thread_id": self.thread_id, "run_id": run_id})
-            self._begin_at(checkpoint_id(uid, (before and before[0]) or 0))
+        promised = self._promised_base(run_id)
+        if promised is not None:
+            # That one was to roll another back, and has not begun: whoever takes its place does it.
+            self._begin_at(promised)
+        elif self.start.if_busy == "rollback":
+            self._begin_at(checkpoint_id(uid, self._base_of(run_id)))
+
+    def _base_of(self, run_id: str) -> int:
+        key = {"thread_id": self.thread_id, "run_id": run_id}
+        # One that has written nothing yet stands where the thread does.
+        row = self.tx.one("base_of_run", key) or self.tx.one("read_head", {**key, "ns": ""})
+        return int((row and row[0]) or 0)
+
+    def _promised_base(self, run_id: str) -> str | None:
+        """Return the checkpoint at which a run was to begin that has not begun yet."""
+        row = self.tx.one("options_of_unbegun", {"thread_id": self.thread_id, "run_id": run_id})
+        if row is None:
+            return None
+        body = self.writing.bodies.open(self.tx, start_place(self.thread_id, run_id, "options"), row[0])
+        options: Any = PLAIN.decode(body, "options")
+        return cast("str | None", options.get(BASE))
 
     def _begin_at(self, base: str) -> None:
         """Let the run begin at an older checkpoint."""
@@ -316,7 +334,8 @@ class _Accepting:
             },
         )
         event = event_of(f"run.{status.value}", graph=start.graph, due_at=start.due_at)
-        self.writing.log_events(self.thread_id, self.run_id, 0, [event])
+        head = 0 if self.is_new else head_of(self.tx, self.thread_id)
+        self.writing.log_events(self.thread_id, self.run_id, head, [event])
 
     def _closed(self, what: str, body: bytes | None) -> bytes | None:
         if body is None:
@@ -334,7 +353,7 @@ def new_uid(now: int) -> str:
     return uuid7(now).replace("-", "")[-20:]
 
 
-class _Raced(ConflictError):
+class Raced(ConflictError):
     """Somebody made the same thread, or used the same key, at the same moment."""
 
 
@@ -349,8 +368,4 @@ def _is_seen_to(thread_id: str, tx: Transaction) -> int:
 
 
 def _is_alive(row: Row) -> bool:
-    return RunStatus(row[1]) not in (*ENDED[:3],)
-
-
-def _view(row: Row) -> RunView:
-    return RunView(row[0], RunStatus(row[1]), *row[2:])
+    return RunStatus(row[1]) not in (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)

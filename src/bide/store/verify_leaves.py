@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bide.clock import Instant
 from bide.errors import CorruptDataError
+from bide.store.correlating import known_keys
 from bide.store.database import Row
 from bide.store.facts import fact_of, read_delivery_row
 from bide.store.queue_rows import DeliveryRow
@@ -34,6 +35,9 @@ class OpenWait(NamedTuple):
     deadline: Instant | None
 
 
+Keys = tuple[str, ...]
+"""What may be written as the key of a condition."""
+
 Leaves = Sequence[tuple[Values, Wake | None]]
 """The rows of a wait's conditions, and what satisfied each."""
 
@@ -44,18 +48,21 @@ def check_open_wait(reader: RowReader, wait: OpenWait, rows: Leaves) -> None:
     try:
         wanted = () if plain is None else leaves(plain, wait.created_at)
         satisfied = {row["number"]: wake for row, wake in rows if wake is not None}
-        fault = next(_faults(wanted, {row["number"]: row for row, _ in rows}), None)
+        thread = reader.tx.one("inspect_thread", {"thread_id": reader.thread_id})
+        owner = "" if thread is None else thread[2]
+        keys = [known_keys(reader.bodies, owner, leaf.correlation) for leaf in wanted]
+        fault = next(_faults(wanted, keys, {row["number"]: row for row, _ in rows}), None)
         if fault is not None:
             reader.tell("I4", f"Wait {wait.wait_id} is open, and {fault}.", _ANSWER)
         elif plain is not None:
             _check_tree(reader, wait, plain, satisfied, {row["number"] for row, _ in rows if row["is_open"]})
-            _check_passed_over(reader, wait, wanted, rows)
+            _check_passed_over(reader, wait, [*zip(wanted, keys, strict=True)], rows)
     except CorruptDataError as problem:
         reader.is_whole = False
         reader.tell("I12", f"What wait {wait.wait_id} needs cannot be read ({problem}).", RESTORE)
 
 
-def _faults(wanted: Sequence[Leaf], rows: Mapping[int, Values]) -> Iterator[str]:
+def _faults(wanted: Sequence[Leaf], keys: Sequence[Keys], rows: Mapping[int, Values]) -> Iterator[str]:
     """Say where the rows are not what the condition says."""
     if rows.keys() != {leaf.number for leaf in wanted}:
         yield f"needs the conditions {[leaf.number for leaf in wanted]}, and has {sorted(rows)}"
@@ -64,7 +71,7 @@ def _faults(wanted: Sequence[Leaf], rows: Mapping[int, Values]) -> Iterator[str]
         row = rows[leaf.number]
         if row["kind"] != leaf.kind or (row["due_at"] is None) != (leaf.due_at is None):
             yield f"its condition {leaf.number} is one of {row['kind']}, where it needs {leaf.kind}"
-        if row["correlation"] != leaf.correlation and not row["correlation"].endswith(f"\n{leaf.correlation}"):
+        if row["correlation"] not in keys[leaf.number]:
             yield f"its condition {leaf.number} is found under another key than what it needs comes with"
         if row["is_open"] and bool(row["exclusive"]) != leaf.exclusive:
             yield f"its condition {leaf.number} takes facts for itself alone, or should and does not"
@@ -84,24 +91,25 @@ def _check_tree(
         reader.tell("I4", what, _ANSWER)
 
 
-def _check_passed_over(reader: RowReader, wait: OpenWait, wanted: Sequence[Leaf], rows: Leaves) -> None:
+def _check_passed_over(reader: RowReader, wait: OpenWait, wanted: Sequence[tuple[Leaf, Keys]], rows: Leaves) -> None:
     """Look for facts that came while a leaf was open, fit it, and were not given to it."""
     for row, _ in rows:
         if not row["is_open"] or not row["correlation"]:
             continue
-        leaf = wanted[row["number"]]
-        for found in _facts_since(reader, wait, row):
+        leaf, keys = wanted[row["number"]]
+        for found in _facts_since(reader, wait, row, keys):
             if match(leaf.plain, fact_of(reader.bodies, reader.tx, found)).fits:
                 what = f"Delivery {found.external_id!r} from {found.source!r} fits wait {wait.wait_id}, which is open."
                 reader.tell("I6", what, "It was passed over: deliver it again under another id, or answer by hand.")
                 return
 
 
-def _facts_since(reader: RowReader, wait: OpenWait, leaf: Values) -> Iterator[DeliveryRow]:
+def _facts_since(reader: RowReader, wait: OpenWait, leaf: Values, keys: Keys) -> Iterator[DeliveryRow]:
     """Give the facts that nobody is looking at any more, and that this wait should have been shown."""
-    params = {"correlation": leaf["correlation"], "since": leaf["created_at"] + SLACK, "wait_id": wait.wait_id}
     until = 2**62 if wait.deadline is None else wait.deadline
-    rows: Sequence[Row] = reader.tx.all(
-        "passed_over", {**params, "until": until, "exclusive": leaf["exclusive"], "most": MOST_FACTS}
-    )
-    return map(read_delivery_row, rows)
+    params = {"since": leaf["created_at"] + SLACK, "until": until, "wait_id": wait.wait_id}
+    for key in keys:
+        rows: Sequence[Row] = reader.tx.all(
+            "passed_over", {**params, "correlation": key, "exclusive": leaf["exclusive"], "most": MOST_FACTS}
+        )
+        yield from map(read_delivery_row, rows)

@@ -297,8 +297,12 @@ class Waking:
         wait = held.get(wait_id)
         if wait is None:
             return False
-        if not wait.is_open or number not in wait.open:
+        if not wait.is_open:
             settling.tx.send("close_conditions", {"wait_id": wait_id})
+            return False
+        if number not in wait.open:
+            # Another instant of the same round has made it needless; the wait goes on, and its other leaves with it.
+            settling.tx.send("close_condition", {"wait_id": wait_id, "number": number})
             return False
         held[wait_id] = settling.satisfy(wait, number, Wake(None, kind="time", at=due, via="clock"))
         return True

@@ -120,8 +120,7 @@ class Writing:
 
     def end_run(self, lease: Lease, status: RunStatus, error: str | None) -> None:
         """Give the lease back."""
-        if error is not None and self.bodies.seal.hides:
-            error = error.partition(":")[0]  # its text may hold what the state holds; it is in the events, sealed
+        error = self.bodies.readable(error)
         params = {**lease._asdict(), "status": status.value, "error": error, "now": self.now}
         params["is_waiting"] = int(status is RunStatus.WAITING)
         self.tx.expect("end_run", params, lambda _: lost(lease))

@@ -13,7 +13,7 @@ from bide.graph.compiled import CompiledGraph
 from bide.graph.session import open_cache
 from bide.runtime import Bide
 from bide.runtime.driving import Driven
-from bide.runtime.registered import Given
+from bide.runtime.registered import Given, named_graphs
 from bide.runtime.tending import Remind
 from bide.runtime.views import Delivery, Run, Woken
 from bide.store import Store
@@ -62,9 +62,7 @@ class Harness(Expectations):
         return self._stores[-1]
 
     def _application(self, store: Store) -> Bide:
-        given = self._given
-        graphs = list(given.values()) if isinstance(given, Mapping) else list(given)
-        return Bide(store, [_bound(graph, store) for graph in graphs], **self._options)
+        return Bide(store, [_bound(graph, store) for _, graph in named_graphs(self._given)], **self._options)
 
     # ── What comes from outside ────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,7 @@
     conditions   a time, a mail, a webhook, an event, a person, a child; `groups` puts several together;
                  `given` is what their arguments may be
     durations    lengths of time as people write them
-    patterns     regular expressions (read by `regex_syntax`, run by `automaton`); `globs`; `criteria` of payloads
+    patterns     regular expressions (run by `bide.shape.automaton`); `globs`; `criteria` of payloads
     stored       conditions as plain data and back           needs        what else a wait says
     leaves       the rows that a condition becomes           correlations by which facts find them
     facts        what the world brings; `mails`, `addresses` what is read of a mail

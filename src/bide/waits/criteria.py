@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bide.errors import InterruptError
+from bide.shape.regex_limits import TooCostlyError
 from bide.shape.report import show
-from bide.waits.automaton import TooCostlyError
 from bide.waits.patterns import FLAGS, OneOf, Regex, checked_regex, searched
 
 DEEPEST = 32

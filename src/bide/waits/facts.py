@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from bide.errors import DeliveryError
 from bide.shape.report import show
@@ -14,7 +14,6 @@ from bide.waits.wake import ChildResult
 if TYPE_CHECKING:
     from bide.clock import Instant
 
-FactKind = Literal["event", "email", "webhook", "child"]
 FACT_KINDS = ("event", "email", "webhook", "child")
 
 LONGEST_ID = 1000

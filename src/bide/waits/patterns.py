@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from bide.errors import InterruptError
-from bide.waits.automaton import Automaton
-from bide.waits.regex_syntax import RegexError, program_of
+from bide.shape.automaton import Automaton
+from bide.shape.regex_limits import Budget, RegexError
+from bide.shape.regex_syntax import program_of
 
 FLAGS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 """The flags that a regular expression may have, by the letters that `(?ims)` uses for them."""
@@ -68,7 +69,7 @@ def checked_regex(found: Regex) -> Regex:
 
 def searched(wanted: Regex, text: str) -> bool:
     """Tell whether the regular expression is found in the text; raises TooCostlyError when that takes too long."""
-    return _automaton(wanted.pattern, wanted.flags).search(text)
+    return _automaton(wanted.pattern, wanted.flags).search(text, Budget())
 
 
 def one_of(*values: Any) -> OneOf:

@@ -13,7 +13,8 @@ from bide.errors import IdempotencyError, ThreadBusyError, WaitExpiredError
 from bide.runtime.driving import drive
 from bide.store.queue_rows import Claim
 from bide.testing import FakeClock
-from tests.runtime.modelled.model import HOUR, Busy, Model, Run, Script, Thread
+from tests.runtime.modelled.model import Model
+from tests.runtime.modelled.nouns import HOUR, Busy, Run, Script, Thread
 from tests.runtime.modelled.scripts import GRAPH, given
 from tests.runtime.simulated.process import Process
 from tests.runtime.simulated.simulation import empty_database
@@ -54,6 +55,7 @@ class Runtime(RuleBasedStateMachine):
         self.born = 0
 
     def open(self) -> Any:
+        """Open an empty database."""
         return empty_database()
 
     def _process(self, name: str) -> Process:
@@ -65,10 +67,9 @@ class Runtime(RuleBasedStateMachine):
             assert found.is_sound, str(found)
         finally:
             bide.store.lease.elapsed = self.elapsed
-            self.close()
-
-    def close(self) -> None:
-        self.database.close()
+            for process in (self.office, *self.workers):
+                process.keeper.die()
+            self.database.close()
 
     # ── Starting ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,13 +119,17 @@ class Runtime(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2))
     def go_on(self, number: int) -> None:
-        """Retry what failed or was cancelled."""
+        """Retry what failed or was cancelled, or go on where somebody has forked."""
         thread = self.threads[number]
         begun = [run for run in thread.runs if run.status != "queued"]
-        if not (begun and thread.live is None and (begun[-1].script is not None or thread.is_unfinished)):
+        if not begun or thread.live is not None or (begun[-1].script is None and not thread.is_unfinished):
             return
-        run = self.model.retry(thread)
-        run.id = self.office.app.retry(thread.id).run_id
+        if begun[-1].status == "done":
+            run = self.model.start(thread, None)
+            run.id = self.office.app.start("scripts", None, thread_id=thread.id).run_id
+        else:
+            run = self.model.retry(thread)
+            run.id = self.office.app.retry(thread.id).run_id
 
     # ── Working ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -165,7 +170,7 @@ class Runtime(RuleBasedStateMachine):
         driven = drive(process.store, process.app.graphs, claim)
         self.dies_at = None
         if run.status != "running" or run.worker != process.name:
-            assert driven.outcome == "lost", f"a run that was taken away is {driven.outcome}"
+            assert driven.outcome in ("lost", "failed"), f"a run that was taken away is {driven.outcome}"
             is_ours = False
         else:
             is_ours = True
@@ -197,6 +202,7 @@ class Runtime(RuleBasedStateMachine):
 
     def _bury(self, process: Process) -> None:
         worker_id = process.store.worker_id
+        process.keeper.die()
         self.database.write("leave", lambda tx: tx.run("delete_worker", {"worker_id": worker_id}))
         self.dead.add(process.name)
         self.claims = [claim for claim in self.claims if claim[0] is not process]
@@ -248,7 +254,7 @@ class Runtime(RuleBasedStateMachine):
     def withdraw(self, which: int) -> None:
         waiting = self.model.open_waits()
         thread = waiting[which % len(waiting)]
-        self.model.withdraw(thread)
+        self.model.settle(thread, "withdrawn")
         (wait,) = self.office.app.waits(thread_id=thread.id)
         assert self.office.app.cancel(wait_id=wait.id)
 

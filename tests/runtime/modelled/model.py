@@ -6,85 +6,9 @@ commit is one operation that is finished, or a pause before it. There are no dat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
-LIVE = ("ready", "running", "waiting", "dead")
-HOUR = 3_600_000
-LOOK_BACK = 24 * HOUR
-MOST_CRASHES = 5
-Script = list[list[Any]]
-
-
-@dataclass(eq=False)
-class Run:
-    """One request to advance a thread."""
-
-    status: str
-    due: int | None
-    script: Script | None
-    """Its input, until its first checkpoint."""
-    base: int | None = None
-    """At which checkpoint it begins, if not at the newest."""
-    id: str = ""
-    crashes: int = 0
-    has_progress: bool = False
-    worker: str | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.status in ("done", "failed", "cancelled")
-
-
-@dataclass(eq=False)
-class Wait:
-    """What a thread waits for; `answer` is there when it has come."""
-
-    kind: str
-    about: Any = None
-    due: int | None = None
-    deadline: int | None = None
-    answer: Any = None
-    is_open: bool = True
-
-
-@dataclass(eq=False)
-class Thread:
-    """A thread, as everybody must see it."""
-
-    id: str
-    parent: Thread | None = None
-    on_close: str = "abandon"
-    is_closing: bool = False
-    runs: list[Run] = field(default_factory=list)
-    history: list[tuple[Script, int, list[Any]]] = field(default_factory=list)
-    writers: list[Run | None] = field(default_factory=list)
-    """Which run wrote each checkpoint."""
-    wait: Wait | None = None
-    children: list[Thread] = field(default_factory=list)
-    child_at: dict[int, Thread] = field(default_factory=dict)
-    """The child that was spawned in the step after a checkpoint."""
-    reports: list[tuple[int, str]] = field(default_factory=list)
-    """How it ended, for its parent: each is a fact."""
-    heard: set[Any] = field(default_factory=set)
-    """The facts that have woken it."""
-
-    @property
-    def live(self) -> Run | None:
-        return next((run for run in self.runs if run.status in LIVE), None)
-
-    @property
-    def state(self) -> tuple[Script, int, list[Any]]:
-        return self.history[-1] if self.history else ([], 0, [])
-
-    @property
-    def is_unfinished(self) -> bool:
-        script, at, _ = self.state
-        return at < len(script)
-
-
-class Busy(Exception):
-    """There is a live run."""
+from tests.runtime.modelled.nouns import HOUR, LOOK_BACK, MOST_CRASHES, Busy, Run, Script, Thread, Wait
 
 
 class Model:
@@ -108,7 +32,7 @@ class Model:
             raise Busy
         if live is not None and if_busy in ("interrupt", "rollback"):
             begun_at = live.base if live.base is not None else self._begun_at(thread, live)
-            base = begun_at if if_busy == "rollback" else None
+            base = begun_at if if_busy == "rollback" else live.base if live.script is not None else None
             self.cancel_run(thread, live, is_replaced=True)
         is_queued = bool(delay) or (live is not None and if_busy == "enqueue")
         due = self.now + delay if delay else None if is_queued else self.now
@@ -191,11 +115,9 @@ class Model:
     def _end(self, thread: Thread, run: Run, *, is_told: bool = True, is_replaced: bool = False) -> None:
         if run.status != "dead" and not is_replaced:
             self._promote(thread)
+        closing = {"done": ["end"], "cancelled": ["end", "cancel"]}.get(run.status, [])
         for child in thread.children:
-            if child.on_close == "end" and run.status in ("done", "cancelled"):
-                child.is_closing = True
-            if child.on_close == "cancel" and run.status == "cancelled":
-                child.is_closing = True
+            child.is_closing = child.is_closing or child.on_close in closing
         if thread.parent is not None:
             self.count += 1
             report = (self.count, run.status)
@@ -214,7 +136,7 @@ class Model:
         for child, report in pending:
             parent = child.parent
             if parent is not None and parent.wait is not None and parent.wait.is_open and parent.wait.about is child:
-                self._settle(parent, report[1], report)
+                self.settle(parent, report[1], report)
 
     def cancel_run(self, thread: Thread, run: Run, *, is_replaced: bool = False) -> None:
         was, run.status, run.worker = run.status, "cancelled", None
@@ -263,9 +185,9 @@ class Model:
             found = [(report[1], report) for report in wait.about.reports[-1:]] if wait.kind == "spawn" else []
         for value, fact in found:
             if wait.is_open and fact not in thread.heard:
-                self._settle(thread, value, fact)
+                self.settle(thread, value, fact)
 
-    def _settle(self, thread: Thread, answer: Any, fact: Any = None) -> None:
+    def settle(self, thread: Thread, answer: Any, fact: Any = None) -> None:
         assert thread.wait is not None
         thread.wait.answer, thread.wait.is_open = answer, False
         if fact is not None:
@@ -275,26 +197,21 @@ class Model:
             live.status, live.due = "ready", self.now
 
     def open_waits(self, kind: str | None = None) -> list[Thread]:
-        waiting = [thread for thread in self.threads if thread.wait is not None and thread.wait.is_open]
-        return [thread for thread in waiting if thread.wait is not None and kind in (None, thread.wait.kind)]
+        return [one for one in self.threads if one.wait and one.wait.is_open and kind in (None, one.wait.kind)]
 
     def deliver(self, name: str) -> int:
         self.count += 1
         self.facts.append((self.count, name, self.now))
         for thread in self.open_waits("event"):
             if thread.wait is not None and thread.wait.about == name:
-                self._settle(thread, self.count, self.count)
+                self.settle(thread, self.count, self.count)
         return self.count
 
     def answer(self, thread: Thread, value: Any) -> bool:
-        """Answer a question; False if its deadline was over, which is noted on that occasion."""
         assert thread.wait is not None
         is_late = thread.wait.deadline is not None and thread.wait.deadline <= self.now
-        self._settle(thread, "late" if is_late else value)
+        self.settle(thread, "late" if is_late else value)
         return not is_late
-
-    def withdraw(self, thread: Thread) -> None:
-        self._settle(thread, "withdrawn")
 
     # ── The clock, and workers that are gone ───────────────────────────────────────────────────────────────────────
 
@@ -302,7 +219,7 @@ class Model:
         for thread in self.open_waits():
             wait = thread.wait
             if wait is not None and (wait.due or wait.deadline or self.now + 1) <= self.now:
-                self._settle(thread, "slept" if wait.kind == "sleep" else "late")
+                self.settle(thread, "slept" if wait.kind == "sleep" else "late")
         for thread in list(self.threads):
             for run in thread.runs:
                 if run.status == "running" and run.worker in dead:
@@ -314,8 +231,7 @@ class Model:
         self.close_children()
 
     def _reap(self, thread: Thread, run: Run) -> None:
-        run.crashes = 1 if run.has_progress else run.crashes + 1
-        run.worker = None
+        run.worker, run.crashes = None, 1 if run.has_progress else run.crashes + 1
         run.due = self.now + (0 if run.crashes == 1 else 1000 * 2 ** (run.crashes - 2))
         run.status = "dead" if run.crashes >= MOST_CRASHES else "ready"
         if run.status == "dead":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypedDict
 from bide import END, START, StateGraph, Store, all_of, any_of, quorum, wait_for
 from bide.testing import FakeClock
 from bide.types import RunStatus, WaitStatus
-from bide.waits import event
+from bide.waits import email, event
 from tests.runtime.simulated.process import Process
 from tests.runtime.simulated.simulation import empty_database
 from tests.runtime.simulated.stage import Actor, Stage, breathe
@@ -48,6 +48,8 @@ def condition(tree: Any) -> Any:
     kind, rest = tree[0], tree[1:]
     if kind == "event":
         return event(rest[0], exclusive=rest[1])
+    if kind == "mail":
+        return email(**rest[0], exclusive=True)
     parts = [condition(part) for part in rest[-1]]
     if kind == "quorum":
         return quorum(rest[0], *parts)

@@ -76,6 +76,16 @@ class PlainKeeper(LeaseKeeper):
         with self._beating:
             self._beat()
 
+    @property
+    def drives_something(self) -> bool:
+        """Whether a run is driven here right now."""
+        return bool(self._driven)
+
+    def die(self) -> None:
+        """Beat no more."""
+        if self._lifeline is not None:
+            self._lifeline.close()
+
 
 class Process:
     """One process: it may die, and then nothing that is left of it reaches the database."""

@@ -49,6 +49,8 @@ class Simulation:
         LEDGER.begin_anew()
         self.trouble = self.random.choice([0, 2, 4, 8])
         """How much may still go wrong."""
+        self.answers = self.random.choice([("question", "any_of"), ("question", "any_of"), ("question",)])
+        """What people answer; if they do not approve, a fact does, or the deadline passes."""
         self.moves = 0
         self.stage = Stage()
         self.actors: dict[Actor, Process] = {}
@@ -167,7 +169,7 @@ class Simulation:
         """Answer whatever is asked, now and then twice."""
         app = self.office.app
         while True:
-            asked = [wait for wait in app.waits() if wait.kind in ("question", "any_of")]
+            asked = [wait for wait in app.waits() if wait.kind in self.answers]
             if asked and self._chance(0.5):
                 wait = self.random.choice(asked)
                 value = 7 if wait.kind == "question" else "approve"
@@ -193,8 +195,10 @@ class Simulation:
             raise Broken("the fleet does not come to its end")
         if actor is not None and actor.is_over:
             self._leave(actor)
-        elif actor is not None and not actor.is_idle and self._chance(0.65):
-            return actor
+        elif actor is not None and not actor.is_idle:
+            self._perhaps_stall(actor)
+            if self.actors[actor].stalled_until < self.moves and self._chance(0.65):
+                return actor
         self._pass_time()
         while True:
             present = [one for one, process in self.actors.items() if process.stalled_until < self.moves]
@@ -210,9 +214,6 @@ class Simulation:
     def _pass_time(self) -> None:
         self.clock.move_to(self.clock.now() + self.random.randint(0, 3))
         self._beat()
-        if self.trouble and self._chance(0.004):
-            self.trouble -= 1
-            self._stall(self.random.choice(self.workers))
         while self.waiting and self.waiting[0][0] <= self.moves:
             _, name, do = self.waiting.pop(0)
             self._act(name, self.office, do)
@@ -241,9 +242,14 @@ class Simulation:
             if whose is process:
                 other.is_idle = False
 
-    def _stall(self, process: Process) -> None:
-        """Let a process stand still while its lease runs out, and for a while after."""
-        process.stalled_until = self.moves + self.random.randint(10, 100)
+    def _perhaps_stall(self, actor: Actor) -> None:
+        """Let a process stand still in the middle of its work, while its lease runs out, and for a while after."""
+        process = self.actors[actor]
+        is_at_work = "drives" in actor.name and process.keeper.drives_something
+        if not self.trouble or not self._chance(0.02 if is_at_work else 0.0005) or process is self.office:
+            return
+        self.trouble -= 1
+        process.stalled_until = self.moves + self.random.randint(10, 120)
         self.trace.append(f"{process.name} stalls")
         self.seen["stalls"] += 1
         for _ in range(5 if self._chance(0.7) else 0):

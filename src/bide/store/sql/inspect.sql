@@ -383,6 +383,12 @@ SET needs = :new
 WHERE wait_id = :wait_id
 AND needs = :old
 
+-- name: reseal_correlation
+UPDATE conditions
+SET correlation = :correlation
+WHERE wait_id = :wait_id
+AND number = :number
+
 -- name: reseal_conditions_wake
 UPDATE conditions
 SET wake = :new

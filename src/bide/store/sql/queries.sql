@@ -42,7 +42,13 @@ WHERE uid = :uid
 -- name: peek
 -- Some row, to see how it is sealed.
 SELECT body
-FROM checkpoints
+FROM (
+    SELECT body FROM (SELECT body FROM checkpoints LIMIT 1) written
+    UNION ALL
+    SELECT body FROM (SELECT body FROM deliveries LIMIT 1) brought
+    UNION ALL
+    SELECT input FROM (SELECT input FROM runs WHERE input IS NOT NULL LIMIT 1) accepted
+) found
 LIMIT 1
 
 -- ── Taking a thread ────────────────────────────────────────────────────────────────────────────────────────────────

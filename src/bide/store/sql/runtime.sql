@@ -1,5 +1,5 @@
--- What workers and those who wake threads do, in the order of a run's life. Locks are taken in one order: correlation
--- locks, threads, waits, runs.
+-- What workers and those who wake threads do, in the order of a run's life. Locks are taken in one order: schedules and
+-- workers, correlation locks, threads, waits, runs.
 
 -- name: hold_correlation
 SELECT 1
@@ -25,10 +25,6 @@ AND key = :key
 INSERT INTO requests (owner, key, digest, thread_id, run_id, created_at)
 VALUES (:owner, :key, :digest, :thread_id, :run_id, :now)
 ON CONFLICT (owner, key) DO NOTHING
-
--- name: forget_requests
-DELETE FROM requests
-WHERE created_at < :horizon
 
 -- name: spawn_thread
 -- A child has its name from its parent, so it is made once, however often that one says so.
@@ -115,16 +111,24 @@ WHERE r.thread_id = :thread_id
 ORDER BY r.run_id DESC
 LIMIT :most
 
--- name: head_before
--- The newest checkpoint from before a run.
-SELECT max(c.seq)
-FROM checkpoints c
-WHERE c.thread_id = :thread_id
-AND c.ns = ''
-AND c.seq < coalesce(
-    (SELECT min(m.seq) FROM checkpoints m WHERE m.thread_id = :thread_id AND m.ns = '' AND m.run_id = :run_id),
-    9223372036854775807
-)
+-- name: base_of_run
+-- The checkpoint that a run began at: what its first one was written on, or none.
+SELECT coalesce(parent, 0)
+FROM checkpoints
+WHERE thread_id = :thread_id
+AND ns = ''
+AND run_id = :run_id
+ORDER BY seq
+LIMIT 1
+
+-- name: options_of_unbegun
+-- Of a run whose input is not in the state yet.
+SELECT options
+FROM runs
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND input IS NOT NULL
+AND options IS NOT NULL
 
 -- name: consume_input
 -- With the first checkpoint of the run: from here on its input is in the state, and is not applied again.
@@ -387,13 +391,6 @@ SET due_at = CASE WHEN status = 'waiting' THEN :now ELSE due_at END, status = 'r
 WHERE thread_id = :thread_id
 AND status IN ('waiting', 'ready')
 
--- name: log_event
--- A line of the log from outside the run: after the newest checkpoint that there is.
-INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)
-SELECT :thread_id, t.events, :seq, :run_id, :kind, :now, :body
-FROM threads t
-WHERE t.thread_id = :thread_id
-
 -- name: extend_wait
 UPDATE waits
 SET deadline = :deadline
@@ -447,7 +444,7 @@ AND is_open = 1
 
 -- name: list_candidates
 -- Whoever waits for a fact under this key, longest first, page after page.
-SELECT c.wait_id, c.number, c.exclusive, c.created_at, w.thread_id, w.status, w.consumed, w.needs, c.delivery_id
+SELECT c.wait_id, c.number, c.exclusive, c.created_at, w.thread_id, w.status, w.consumed, w.needs
 FROM conditions c
 JOIN waits w ON w.wait_id = c.wait_id
 WHERE c.correlation = :correlation
@@ -510,7 +507,8 @@ AND is_open = 1
 AND due_at <= :now
 
 -- name: next_due
--- When the next thing is due, whatever it is.
+-- When the next thing is due, whatever it is. Of runs, not min(): for that PostgreSQL would look at every one that is put
+-- off, and there may be very many.
 SELECT min(at)
 FROM (
     SELECT min(due_at) AS at FROM conditions WHERE is_open = 1 AND due_at IS NOT NULL
@@ -519,12 +517,21 @@ FROM (
     UNION ALL
     SELECT min(remind_at) FROM waits WHERE status = 'open' AND consumed = 0 AND remind_at IS NOT NULL
     UNION ALL
-    SELECT min(q.due_at) FROM runs q WHERE q.status = 'queued' AND q.due_at IS NOT NULL AND NOT EXISTS (
-        SELECT 1
-        FROM runs l
-        WHERE l.thread_id = q.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    )
+    SELECT due_at
+    FROM (
+        SELECT q.due_at
+        FROM runs q
+        WHERE q.status = 'queued'
+        AND q.due_at IS NOT NULL
+        AND NOT EXISTS (
+            SELECT 1
+            FROM runs l
+            WHERE l.thread_id = q.thread_id
+            AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+        )
+        ORDER BY q.due_at
+        LIMIT 1
+    ) put_off
     UNION ALL
     SELECT min(next_at) FROM schedules WHERE is_paused = 0
 ) due
@@ -591,7 +598,7 @@ LIMIT :most
 
 -- name: list_waiting_kind
 -- Whoever waits for facts of a kind at all, longest first.
-SELECT c.wait_id, c.number, c.exclusive, c.created_at, w.thread_id, w.status, w.consumed, w.needs, c.delivery_id
+SELECT c.wait_id, c.number, c.exclusive, c.created_at, w.thread_id, w.status, w.consumed, w.needs
 FROM conditions c
 JOIN waits w ON w.wait_id = c.wait_id
 JOIN threads t ON t.thread_id = w.thread_id

@@ -76,7 +76,17 @@ WHERE thread_id = :thread_id
 ORDER BY ns, channel, seq
 
 -- name: list_waits
-SELECT wait_id, task_id, run_id, CASE WHEN consumed = 1 AND status <> 'open' THEN 1 ELSE 0 END
+-- One that a fact has settled stays as long as the fact: else a later wait of the thread would hear that once more.
+SELECT wait_id, task_id, run_id,
+       CASE
+           WHEN consumed = 1 AND status <> 'open' AND NOT EXISTS (
+               SELECT 1
+               FROM conditions c
+               JOIN deliveries d ON d.delivery_id = c.delivery_id
+               WHERE c.wait_id = waits.wait_id
+           ) THEN 1
+           ELSE 0
+       END
 FROM waits
 WHERE thread_id = :thread_id
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bide.waits.regex_syntax import Program
-
-MOST_WORK = 1_000_000
-"""How many steps one search may take beside what it remembers: about half a second."""
+from bide.shape.regex_limits import Budget
+from bide.shape.regex_syntax import Program
 
 _MOST_REMEMBERED = 100_000
 """How many states one automaton remembers, in all the sets of them: a few megabytes."""
@@ -23,10 +21,6 @@ States = frozenset[int]
 _NOWHERE = ()
 _Here = tuple[bool, ...]
 """What is known of a place between two characters."""
-
-
-class TooCostlyError(Exception):
-    """The search would take too long; it becomes the reason why nothing matches."""
 
 
 class _Reached:
@@ -50,20 +44,21 @@ class Automaton:
         self._leads = tuple((step.what, number + 1) for number, step in enumerate(program.steps))
         self._is_multiline = bool(program.flags & re.MULTILINE)
         self._word = re.compile(r"\w", program.flags)
-        self._looks_around = any(step.kind == "place" for step in program.steps)
+        places = {step.what for step in program.steps if step.kind == "place"}
+        self._looks_around = bool(places)
+        self._looks_at_words = not places.isdisjoint({r"\b", r"\B"})
         self._reached: dict[tuple[States, _Here], _Reached] = {}
         self._known: dict[States, States] = {}
         self._remembered = 0
 
-    def search(self, text: str) -> bool:
-        """Tell whether the regular expression is found somewhere in the text."""
+    def search(self, text: str, budget: Budget) -> bool:
+        """Tell whether the regular expression is found somewhere in the text; raises TooCostlyError past the budget."""
         states: States = frozenset({0})
-        work = 0
         for position in range(len(text) + 1):
             here = self._place(text, position) if self._looks_around else _NOWHERE
             reached = self._reached.get((states, here))
             if reached is None:
-                work += len(self._steps)
+                budget.spend(len(self._steps))
                 reached = self._reached[states, here] = self._reach(states, here)
             if reached.is_found:
                 return True
@@ -71,11 +66,9 @@ class Automaton:
                 break
             following = reached.following.get(text[position])
             if following is None:
-                work += len(reached.waiting) + 1
+                budget.spend(len(reached.waiting) + 1)
                 following = self._read(reached, text[position])
             states = following
-            if work > MOST_WORK:
-                raise TooCostlyError
         return False
 
     def _read(self, reached: _Reached, character: str) -> States:
@@ -119,7 +112,7 @@ class Automaton:
             opens, closes = is_start or before == "\n", is_end or after == "\n"
         else:
             opens, closes = is_start, is_end or (after == "\n" and position == len(text) - 1)
-        is_edge = bool(self._word.match(before)) != bool(self._word.match(after))
+        is_edge = self._looks_at_words and bool(self._word.match(before)) != bool(self._word.match(after))
         return (opens, closes, is_start, is_end, is_edge, not is_edge and bool(text))
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from bide.shape.regex_limits import RegexError
+
 MOST_STEPS = 1000
 """How long a program may get: `(a{100}){100}` is short to write and has ten thousand steps."""
 
@@ -18,15 +20,12 @@ DEEPEST = 50
 _FLAGS = {"a": re.ASCII, "i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _LEADING_FLAGS = re.compile(r"\(\?([aims]+)\)")
 _GROUP = re.compile(r"\((?:\?:|\?P<([A-Za-z_][A-Za-z0-9_]*)>)?")
+_LOOKS_AHEAD = re.compile(r"\(\?([=!])")
 _COUNT = re.compile(r"\{(?:([0-9]+)|([0-9]*),([0-9]*))\}")
 _CLASS = re.compile(r"\[\^?+\]?+(?:\\.|[^\]\\])*\]", re.DOTALL)
 _LONG_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|0[0-7]{0,2})")
 _PLACES = {"^": "^", "$": "$", r"\A": r"\A", r"\Z": r"\Z", r"\b": r"\b", r"\B": r"\B"}
 _ENDLESS: Final = -1
-
-
-class RegexError(Exception):
-    """The regular expression cannot be read; it becomes the error of whoever asked."""
 
 
 class Step(NamedTuple):
@@ -49,19 +48,36 @@ class Program(NamedTuple):
 
 
 _Block = list[Step]
+_START = Step("place", r"\A")
 
 
 def program_of(pattern: str, flags: str) -> Program:
     """Read a regular expression; raises RegexError, which says what is wrong with it."""
+    value, start = _flags_of(pattern, flags)
+    return _Reader(pattern, value, start).rest()
+
+
+def programs_of(pattern: str) -> list[tuple[Program, bool]]:
+    """Read a regular expression that may look ahead where it begins: `^(?=…)(?!…)…`.
+
+    What it sees there begins at the start of the text as well, so these are expressions of their own: returns each
+    with whether it must be found, or must not.
+    """
+    value, start = _flags_of(pattern, "")
+    reader = _Reader(pattern, value, start)
+    found = [] if value & re.MULTILINE else reader.looks_ahead()
+    if not found:
+        return [(program_of(pattern, ""), True)]
+    return [*found, (reader.rest(is_choice=False), True)]
+
+
+def _flags_of(pattern: str, flags: str) -> tuple[int, int]:
+    """Return the flags, together with those at the start of the pattern, and where it goes on after them."""
     value = 0
     leading = _LEADING_FLAGS.match(pattern)
     for letter in flags + (leading[1] if leading else ""):
         value |= _FLAGS[letter]
-    reader = _Reader(pattern, value, leading.end() if leading else 0)
-    block = reader.alternatives(0)
-    if reader.position < len(pattern):
-        raise RegexError(f"the bracket at position {reader.position} was never opened")
-    return Program((*block, Step("found")), tuple(reader.ones), value)
+    return value, leading.end() if leading else 0
 
 
 class _Reader:
@@ -74,6 +90,30 @@ class _Reader:
         self._flags = flags
         self._known: dict[str, int] = {}
         self._names: set[str] = set()
+
+    def rest(self, *, is_choice: bool = True) -> Program:
+        """Read all that is left; unless it may be a choice, it begins where the text does, after what looks ahead."""
+        block = self.alternatives(0) if is_choice else [_START, *self._sequence(0)]
+        if self.position < len(self.pattern):
+            if self.pattern[self.position] == "|":
+                raise RegexError("it looks ahead before a choice; put the whole choice into brackets, (?:…|…)")
+            raise RegexError(f"the bracket at position {self.position} was never opened")
+        return Program((*_checked(block), Step("found")), tuple(self.ones), self._flags)
+
+    def looks_ahead(self) -> list[tuple[Program, bool]]:
+        """Read what looks ahead right behind the start of the text."""
+        found: list[tuple[Program, bool]] = []
+        start = self.position + 1
+        if not _LOOKS_AHEAD.match(self.pattern, start) or not self._take("^"):
+            return found
+        while opening := _LOOKS_AHEAD.match(self.pattern, self.position):
+            start = self.position
+            self.position = opening.end()
+            block = _checked([_START, *self.alternatives(1)])
+            if not self._take(")"):
+                raise RegexError(f"the bracket at position {start} is never closed")
+            found.append((Program((*block, Step("found")), tuple(self.ones), self._flags), opening[1] == "="))
+        return found
 
     def alternatives(self, depth: int) -> _Block:
         """Read what stands between two brackets."""
