@@ -12,6 +12,7 @@ from bide.waits import event
 from tests.faults.ledger import Effect
 from tests.fleet.place import Place
 from tests.fleet.telling import teller
+from tests.store.waiting import holds_at_last
 
 ABOUT_TO_WAIT: SimpleQueue[str | None] = SimpleQueue()
 """Who is about to wait for news, in this process: whoever wants to come at that very moment listens here."""
@@ -26,6 +27,7 @@ class Errands:
     """Graphs over one ledger."""
 
     def __init__(self, place: Place) -> None:
+        self.place = place
         self.ledger = place.ledger
 
     def ran(self, what: str, state: State) -> dict[str, Any]:
@@ -37,6 +39,9 @@ class Errands:
         return self.ran("left", state)
 
     def right(self, state: State) -> dict[str, Any]:
+        """End when what `left` has done is in the journal: so it always is, and every run passes the same points."""
+        with self.place.looking() as query:
+            assert holds_at_last(lambda: query("SELECT 1 FROM journal WHERE kind = 'result' AND name = 'left'"))
         return self.ran("right", state)
 
     def after(self, state: State) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def beside(place: Place, name: str) -> Place:
 
 
 def die_at(fleet: Fleet, point: str, place: Place) -> bool:
-    """Let the errands be run until death at a point; siblings may end together, and then there is one point less."""
+    """Let the errands be run until death at a point; return whether that was passed."""
     fleet.live(TALES, 0, [place], point=point)
     return fleet.wait(0) == -signal.SIGKILL
 
