@@ -22,6 +22,7 @@ _TOKEN = re.compile(
 )
 _LOCK = re.compile(r"/\*\s*lock:\s*(?P<kind>[a-z ]*?)\s*\*/")
 _SQLITE_ONLY = re.compile(r"\s*/\*\s*sqlite:.*?\*/")
+_POSTGRES_ONLY = re.compile(r"/\*\s*postgres:\s*(?P<text>.*?)\s*\*/")
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
 _SCHEMA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
@@ -125,8 +126,10 @@ def quoted(name: str) -> str:
 
 
 def render(sql: str, schema: str | None = None) -> str:
-    """Turn lock comments into row locks, drop what is for SQLite, and name the schema of each table."""
-    sql = _LOCK.sub(_row_lock, _SQLITE_ONLY.sub("", sql)).strip().rstrip(";")
+    """Turn lock comments into row locks, take what is for PostgreSQL, drop what is for SQLite, and name the schema of
+    each table."""
+    sql = _POSTGRES_ONLY.sub(r"\g<text>", _SQLITE_ONLY.sub("", sql))
+    sql = _LOCK.sub(_row_lock, sql).strip().rstrip(";")
     if schema is None:
         return sql
     return _in_a_from().sub(lambda found: f"{found['before']}{quoted(schema)}.{found['table']}", sql)

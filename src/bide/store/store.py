@@ -378,6 +378,11 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
         row = self.database.read(lambda tx: tx.one("show_thread", {"thread_id": thread_id}))
         return None if row is None else ThreadRow(*row)
 
+    def owner_of(self, thread_id: str) -> str | None:
+        """Return whose a thread is; None if there is no such thread."""
+        row = self.database.read(lambda tx: tx.one("owner_of_thread", {"thread_id": thread_id}))
+        return None if row is None else str(row[0])
+
     def waiting_threads(self, graph: str) -> list[str]:
         """Name the threads of a graph that wait for something."""
         return [str(row[0]) for row in self.database.read(lambda tx: tx.all("list_waiting", {"graph": graph}))]

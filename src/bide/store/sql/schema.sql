@@ -298,8 +298,10 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_due ON schedules (next_at) WHERE is_paused = 0;
 
 -- The append-only log of a thread, numbered without gaps. A finished step has no line of its own: its checkpoint is
--- that line, and `seq` says after which checkpoint an event came.
+-- that line, and `seq` says after which checkpoint an event came. Lines of kind `told.…` are what a run was asked to tell
+-- while it ran. `position` is a place among the events of all threads (feed.py).
 CREATE TABLE events (
+    position    /* sqlite: INTEGER PRIMARY KEY AUTOINCREMENT */ /* postgres: BIGINT GENERATED ALWAYS AS IDENTITY */,
     thread_id   TEXT   NOT NULL,
     number      BIGINT NOT NULL,
     seq         BIGINT NOT NULL,
@@ -307,8 +309,8 @@ CREATE TABLE events (
     kind        TEXT   NOT NULL,
     at          BIGINT NOT NULL,
     body        BYTEA  NOT NULL,
-    PRIMARY KEY (thread_id, number)
-) /* sqlite: WITHOUT ROWID */;
+    UNIQUE (thread_id, number)
+);
 
 -- A value that outlives threads, under a key of a namespace. Both are bytes that sort as their texts do, so that a
 -- namespace and all that lies below it is one range of the primary key (see namespaces.py). An item with a time to live
@@ -335,6 +337,123 @@ CREATE TABLE cache (
     PRIMARY KEY (place, key)
 ) /* sqlite: WITHOUT ROWID */;
 CREATE INDEX cache_by_expiry ON cache (expires_at) WHERE expires_at IS NOT NULL;
+
+-- ── What the server keeps ──────────────────────────────────────────────────────────────────────────────────────────
+
+-- What clients have said about a thread beside its state (metadata, a time to live), and each word of that as a label by
+-- which threads are found; where bodies are hidden, a label is a hash.
+CREATE TABLE thread_notes (
+    thread_id   TEXT   PRIMARY KEY,
+    updated_at  BIGINT NOT NULL,
+    expires_at  BIGINT,
+    body        BYTEA  NOT NULL
+);
+CREATE INDEX thread_notes_due ON thread_notes (expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE thread_labels (
+    label       TEXT   NOT NULL,
+    thread_id   TEXT   NOT NULL,
+    PRIMARY KEY (label, thread_id)
+) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX labels_of_thread ON thread_labels (thread_id);
+
+-- What a client has asked for when it started a run: kept for as long as the run's row, and not only until it has begun.
+CREATE TABLE run_notes (
+    thread_id   TEXT   NOT NULL,
+    run_id      TEXT   NOT NULL,
+    body        BYTEA  NOT NULL,
+    PRIMARY KEY (thread_id, run_id)
+) /* sqlite: WITHOUT ROWID */;
+
+-- A graph with a name and a config, as clients know it; what it was before is in its versions.
+CREATE TABLE assistants (
+    assistant_id  TEXT   PRIMARY KEY,
+    owner         TEXT   NOT NULL,
+    graph         TEXT   NOT NULL,
+    version       BIGINT NOT NULL,
+    created_at    BIGINT NOT NULL,
+    updated_at    BIGINT NOT NULL
+);
+CREATE INDEX assistants_by_age ON assistants (owner, created_at, assistant_id);
+CREATE TABLE assistant_versions (
+    assistant_id  TEXT   NOT NULL,
+    version       BIGINT NOT NULL,
+    created_at    BIGINT NOT NULL,
+    body          BYTEA  NOT NULL,
+    PRIMARY KEY (assistant_id, version)
+) /* sqlite: WITHOUT ROWID */;
+
+-- A key of the server's API: what is kept is a hash of it.
+CREATE TABLE api_keys (
+    key_id      TEXT   PRIMARY KEY,
+    hash        TEXT   NOT NULL UNIQUE,
+    owner       TEXT   NOT NULL,
+    name        TEXT   NOT NULL,
+    scopes      TEXT   NOT NULL,
+    created_at  BIGINT NOT NULL,
+    expires_at  BIGINT,
+    revoked_at  BIGINT,
+    used_at     BIGINT
+);
+
+-- Who has decided, changed or tried what, and what came of it; only ever added to.
+CREATE TABLE audit (
+    entry_id    TEXT   PRIMARY KEY,
+    owner       TEXT   NOT NULL,
+    actor       TEXT   NOT NULL,
+    action      TEXT   NOT NULL,
+    subject     TEXT   NOT NULL,
+    thread_id   TEXT,
+    at          BIGINT NOT NULL,
+    body        BYTEA  NOT NULL
+);
+CREATE INDEX audit_by_age ON audit (owner, at);
+CREATE INDEX audit_of_subject ON audit (subject);
+
+-- Links by which somebody may decide without an account: a token is its id, its actions and a MAC; one that was used or
+-- revoked says so here.
+CREATE TABLE links (
+    link_id     TEXT   PRIMARY KEY,
+    wait_id     TEXT   NOT NULL,
+    owner       TEXT   NOT NULL,
+    recipient   TEXT   NOT NULL,
+    actions     TEXT   NOT NULL,
+    created_at  BIGINT NOT NULL,
+    expires_at  BIGINT NOT NULL,
+    used_at     BIGINT,
+    revoked_at  BIGINT
+);
+CREATE INDEX links_of_wait ON links (wait_id);
+
+-- Random keys that the servers of one database share, each made by whoever needs it first.
+CREATE TABLE secrets (
+    name        TEXT   PRIMARY KEY,
+    created_at  BIGINT NOT NULL,
+    body        BYTEA  NOT NULL
+);
+
+-- What is to be told to somebody outside, until it was heard; `dead` is what nobody would hear.
+CREATE TABLE outbox (
+    message_id  TEXT   PRIMARY KEY,
+    owner       TEXT   NOT NULL,
+    thread_id   TEXT,
+    kind        TEXT   NOT NULL,
+    status      TEXT   NOT NULL CHECK (status IN ('open', 'sent', 'dead')),
+    attempts    BIGINT NOT NULL,
+    next_at     BIGINT NOT NULL,
+    created_at  BIGINT NOT NULL,
+    sent_at     BIGINT,
+    error       TEXT,
+    body        BYTEA  NOT NULL
+);
+CREATE INDEX outbox_due ON outbox (next_at) WHERE status = 'open';
+CREATE INDEX outbox_by_age ON outbox (status, created_at);
+
+-- Up to where somebody has read the log of all threads (feed.py).
+CREATE TABLE bookmarks (
+    name        TEXT   PRIMARY KEY,
+    position    TEXT   NOT NULL,
+    moved_at    BIGINT NOT NULL
+);
 
 -- ── For graphs that stay LangGraph's ───────────────────────────────────────────────────────────────────────────────
 -- What bide.interop.langgraph keeps for them: a thread here is LangGraph's, and has nothing to do with one above that

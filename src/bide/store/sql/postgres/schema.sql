@@ -10,5 +10,11 @@ CREATE TABLE outcomes (
     noted_at    TIMESTAMPTZ NOT NULL
 ) WITH (fillfactor = 50);
 
+-- Positions are given before a transaction commits, and so may become visible in another order. What was written by
+-- transactions that were over before the oldest that is still under way is all there: so far the log of all threads is
+-- read, in the order of transactions.
+ALTER TABLE events ADD COLUMN tx BIGINT NOT NULL DEFAULT (pg_current_xact_id()::TEXT::BIGINT);
+CREATE INDEX events_in_order ON events (tx, position) WHERE kind < 'told.' OR kind > 'told/';
+
 -- By this, and not by the names of its tables, a database is known as one of ours.
 COMMENT ON TABLE migrations IS 'Bide';

@@ -1,0 +1,1 @@
+"""The routes, objects and headers that clients of LangGraph know."""

@@ -1,0 +1,1 @@
+"""What clients of LangGraph do not know of: waits, deliveries, schedules, events."""

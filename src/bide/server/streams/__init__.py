@@ -1,0 +1,1 @@
+"""The log of threads as streams of server-sent events."""

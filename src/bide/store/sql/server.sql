@@ -1,0 +1,19 @@
+-- What the server asks: whose a thread is, which threads have news, and what clients have said beside it all.
+
+-- name: owner_of_thread
+SELECT owner
+FROM threads
+WHERE thread_id = :thread_id
+
+-- name: peek_thread
+-- As little as tells whether a thread has something new: its life, its two counters, and its live run.
+SELECT t.uid, t.events,
+    (SELECT max(c.seq) FROM checkpoints c WHERE c.thread_id = :thread_id AND c.ns = ''),
+    (
+        SELECT r.status
+        FROM runs r
+        WHERE r.thread_id = :thread_id
+        AND r.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+    )
+FROM threads t
+WHERE t.thread_id = :thread_id
