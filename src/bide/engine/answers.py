@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from bide.engine.plan import branch_of
@@ -25,11 +25,12 @@ Answers = list[tuple[Question, Any]]
 def match_answers(resume: Any, loaded: Loaded) -> Answers:
     """Return each answered question with its answer, or raise; static pauses are passed on the way."""
     waits = loaded.open_waits
-    if not waits and not _is_id_map(resume, loaded):
+    known = {wait.question.id for wait in loaded.waits}
+    if not waits and not is_id_map(resume, known):
         raise _nothing_open(loaded)
     holds: Answers = [(wait.question, None) for wait in waits if wait.question.is_static]
     asks = [wait.question for wait in waits if not wait.question.is_static]
-    if _is_id_map(resume, loaded):
+    if is_id_map(resume, known):
         answers = _by_id(resume, asks, loaded)
     elif len(asks) > 1:
         raise AmbiguousResumeError(
@@ -62,14 +63,13 @@ def short(value: Any) -> str:
     return text if len(text) < 60 else text[:57] + "…"
 
 
-def _is_id_map(resume: Any, loaded: Loaded) -> bool:
+def is_id_map(resume: Any, known: Container[str]) -> bool:
     """Whether this is a map of question ids: one of its keys is such an id, or all of them look like one.
 
     Ids are 32 hex digits, so no dict of words is taken for a map; and a map with one wrong id is still a map.
     """
     if not isinstance(resume, Mapping) or not resume:
         return False
-    known = {wait.question.id for wait in loaded.waits}
     return any(key in known for key in resume) or all(_is_id(key) for key in resume)
 
 

@@ -14,7 +14,7 @@ from bide.store.needed import PLAIN
 from bide.store.queue_rows import Claim, Start
 from bide.store.starting import BASE
 
-STORED = ("context", "interrupt_before", "interrupt_after", "on_paused", "durability", "checkpoint")
+STORED = ("context", "interrupt_before", "interrupt_after", "on_paused", "durability", "checkpoint", "tell")
 """The options of `invoke` that a run keeps for as long as it lives."""
 
 

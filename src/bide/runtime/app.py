@@ -15,6 +15,7 @@ from bide.runtime.reading import run_of
 from bide.runtime.registered import Given, Graphs
 from bide.runtime.scheduling import Schedules
 from bide.runtime.starts import StartOptions, read_start
+from bide.runtime.taking_over import Answers, Said, answers_of, takes_over
 from bide.runtime.tending import Remind, Tended, Tender
 from bide.runtime.threads import check_known, list_threads, read_thread
 from bide.runtime.views import Event, Run, Thread, moment
@@ -50,12 +51,15 @@ class Bide(Inbox, Schedules):
     def start(self, graph: str | CompiledGraph, input: Any = None, **options: Unpack[StartOptions]) -> Run:
         """Accept a run, durably, and return at once; a worker drives it.
 
+        On a thread that waits, `None` goes on, and `Command(resume=…)` answers: the answer is recorded with the start,
+        first wins, and the new run takes the place of the one that waited.
         The same `key` starts it once, however often this is called. `delay` or `at` put it off. On a thread with a live
         run, `if_busy` decides: `"reject"`, `"enqueue"` behind it, `"interrupt"` it and go on from where it stands, or
         `"rollback"` to where it began. Of runs with the same `limit=("name", 3)`, at most so many run at once.
         """
         known = self.graphs.get(graph if isinstance(graph, str) else graph.name)
-        started = self.store.start(read_start(known, input, options, self.store.clock))
+        answers = self._answers(input, options)
+        started = self.store.start(read_start(known, input, options, self.store.clock, answers))
         row = self.store.run(started.thread_id, started.run_id)
         if row is None:
             check_known(self.store, started.thread_id)
@@ -63,6 +67,18 @@ class Bide(Inbox, Schedules):
             then: Any = moment(self.store.clock.now())
             return Run(started.run_id, started.thread_id, known.name, started.status, then, then, is_new=False)
         return replace(run_of(started.thread_id, row), is_new=started.is_new)
+
+    def _answers(self, given: Any, options: StartOptions) -> Answers | None:
+        """Return what a start answers on a thread that waits; None when it is not for such a thread."""
+        thread_id, key = options.get("thread_id"), options.get("key")
+        is_later = options.get("delay") is not None or options.get("at") is not None
+        if thread_id is None or is_later or not takes_over(given, options.get("on_paused")):
+            return None
+        if self.store.thread(str(thread_id)) is None:
+            return None
+        if key is not None and self.store.knows_request(options.get("owner"), key):
+            return ()  # it was answered when this was first asked for
+        return answers_of(self.store, str(thread_id), given, Said(options.get("by"), "start", key))
 
     def retry(self, thread_id: str | int) -> Run:
         """Go on with a thread whose last run failed or was cancelled: only what did not finish runs again."""

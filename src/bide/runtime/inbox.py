@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from bide.clock import uuid7
 from bide.errors import (
     AmbiguousResumeError,
     DeliveryError,
     GraphError,
-    InvalidAnswerError,
     NotWaitingError,
     UnknownInterruptError,
 )
+from bide.runtime.answers import check_answer, leaf_for_people, plain_of
 from bide.runtime.explaining import Explanation, explain_fact, explain_wait
+from bide.runtime.open_waits import WaitFilter, WaitPage, is_open, list_waits
 from bide.runtime.reading import delivery_of, wait_of
 from bide.runtime.registered import Graphs
 from bide.runtime.threads import read_thread
 from bide.runtime.views import Delivery, Wait, Woken, moment
-from bide.shape import problems
-from bide.shape.plain import NotPlainError, to_plain
 from bide.store import Store
 from bide.store.queue_rows import Answering, Outcome, WaitView
 from bide.types import WaitStatus
-from bide.waits.answers import answer_schema
 from bide.waits.asked import names
 from bide.waits.durations import Duration, milliseconds
 from bide.waits.facts import Fact, check_fact
-from bide.waits.leaves import Leaf, leaves
 
 
 class Inbox:
@@ -39,36 +36,13 @@ class Inbox:
 
     # ── Who waits ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def waits(
-        self,
-        *,
-        thread_id: str | int | None = None,
-        assignee: str | None = None,
-        kind: str | None = None,
-        graph: str | None = None,
-        tag: str | None = None,
-        most: int = 50,
-    ) -> Sequence[Wait]:
-        """List who waits, longest first."""
-        found: list[Wait] = []
-        since, after = -1, ""
-        is_filtered = any(one is not None for one in (assignee, kind, graph, tag))
-        size = _PAGE if is_filtered else min(most, _PAGE)
-        while len(found) < most:
-            page = self._page(thread_id, since, after, size)
-            for row in page:
-                wait = wait_of(self.graphs, row)
-                if _is_wanted(wait, assignee, kind, graph, tag):
-                    found.append(wait)
-            if thread_id is not None or len(page) < size:
-                break
-            since, after = page[-1].created_at, page[-1].wait_id
-        return found[:most]
+    def waits(self, *, most: int = 50, **wanted: Unpack[WaitFilter]) -> Sequence[Wait]:
+        """List who waits, longest first or by deadline: those of an owner, a thread, an assignee, a graph, a kind."""
+        return list(list_waits(self.store, self.graphs, wanted, after=None, most=most).waits)
 
-    def _page(self, thread_id: str | int | None, since: int, after: str, size: int) -> list[WaitView]:
-        if thread_id is None:
-            return self.store.waits(since=since, after=after, most=size)
-        return [row for row in self.store.waits_of(str(thread_id)) if _is_open(row)]
+    def inbox(self, *, after: str | None = None, most: int = 50, **wanted: Unpack[WaitFilter]) -> WaitPage:
+        """List the same page after page: each says what to give as `after` for the next."""
+        return list_waits(self.store, self.graphs, wanted, after=after, most=most)
 
     def wait(self, wait_id: str) -> Wait:
         """Return a wait, open or settled."""
@@ -101,9 +75,9 @@ class Inbox:
         again. Where a wait needs several decisions, `leaf` names the one that this is.
         """
         row, value = self._row(wait_id), plain_of(value)
-        chosen = None if row.needs.condition is None else _leaf_for_people(row, leaf)
-        if _is_open(row):
-            _check_answer(row, chosen, value)
+        chosen = None if row.needs.condition is None else leaf_for_people(row, leaf)
+        if is_open(row):
+            check_answer(row, chosen, value)
         number = None if chosen is None else chosen.number
         kind = "approval" if chosen is None else chosen.kind
         outcome = self.store.wake(wait_id, Answering(value, by, via, key, number, kind))
@@ -134,6 +108,15 @@ class Inbox:
     def reassign(self, wait_id: str, assignees: Sequence[str], *, by: str | None = None) -> bool:
         """Let others be asked; return whether the wait was still open."""
         return self.store.reassign_wait(wait_id, names("assignees", assignees), by=by)
+
+    def snooze(self, wait_id: str, duration: Duration | None = None, *, by: str | None = None) -> bool:
+        """Keep a wait out of the inbox for so long, and its reminders quiet; None shows it again at once.
+
+        Return whether it was still open. Its deadline stays.
+        """
+        now = self.store.clock.now()
+        until = now if duration is None else now + milliseconds(duration, "duration")
+        return self.store.snooze_wait(wait_id, until, by=by)
 
     # ── Facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -169,9 +152,11 @@ class Inbox:
         given = source or f"{kind}:{name}"
         return check_fact(Fact(kind, name, payload, given, external_id or uuid7(now), now))
 
-    def deliveries(self, *, unmatched: bool = False, most: int = 100, before: str = "~") -> Sequence[Delivery]:
-        """List facts, newest first; `unmatched` those that woke nobody."""
-        rows = self.store.deliveries(before=before, most=most, unmatched=unmatched)
+    def deliveries(
+        self, *, unmatched: bool = False, owner: str | None = None, most: int = 100, before: str = "~"
+    ) -> Sequence[Delivery]:
+        """List facts, newest first, behind the id `before`; `unmatched` those that woke nobody."""
+        rows = self.store.deliveries(before=before, most=most, unmatched=unmatched, owner=owner)
         return [delivery_of(row, fact) for row, fact in rows]
 
     def explain(
@@ -195,66 +180,6 @@ class Inbox:
             row, fact = found
             return explain_fact(self.store, fact, row.delivery_id, row.owner)
         return explain_fact(self.store, self._fact(what, payload, kind, source, None), None, owner)
-
-
-_PAGE = 500
-
-
-def plain_of(value: Any) -> Any:
-    """Return an answer as whoever has only the database can read it; the node makes its own types of it again."""
-    try:
-        return to_plain(value)
-    except NotPlainError:
-        return value  # the codec will say what is wrong with it
-
-
-def _is_open(row: WaitView) -> bool:
-    return row.status is WaitStatus.OPEN and not row.is_consumed
-
-
-def _is_wanted(wait: Wait, assignee: str | None, kind: str | None, graph: str | None, tag: str | None) -> bool:
-    return (
-        (assignee is None or assignee in wait.assignees)
-        and (kind is None or wait.kind == kind)
-        and (graph is None or wait.graph == graph)
-        and (tag is None or tag in wait.tags)
-    )
-
-
-def _leaf_for_people(row: WaitView, label: str | None) -> Leaf | None:
-    """Find the decision that an answer is for; None when it is for the wait as a whole, whatever that waits for."""
-    assert row.needs.condition is not None
-    every = leaves(row.needs.condition, row.created_at)
-    if label is not None:
-        found = next((leaf for leaf in every if leaf.label == label), None)
-        if found is None:
-            raise UnknownInterruptError(
-                f"Wait {row.wait_id} has no part {label!r}. It has: {', '.join(leaf.label for leaf in every)}."
-            )
-        return found
-    decisions = [leaf for leaf in every if leaf.kind == "approval"]
-    if len(decisions) > 1:
-        raise AmbiguousResumeError(
-            f"Wait {row.wait_id} needs several decisions: {', '.join(leaf.label for leaf in decisions)}. Say which one "
-            f"this is: leaf='{decisions[0].label}'."
-        )
-    if not decisions and row.needs.condition.get("kind") in ("all_of", "quorum"):
-        raise AmbiguousResumeError(
-            f"Wait {row.wait_id} needs several parts, and one answer cannot stand for all of them. Say which part this "
-            f"is: leaf='{every[0].label}'. It has: {', '.join(leaf.label for leaf in every)}."
-        )
-    return decisions[0] if decisions else None
-
-
-def _check_answer(row: WaitView, leaf: Leaf | None, value: Any) -> None:
-    schema = row.needs.schema if leaf is None else answer_schema(leaf.plain) if leaf.kind == "approval" else None
-    found = problems(value, dict(schema)) if schema is not None else []
-    if found:
-        listed = "\n".join(f"  - {problem}" for problem in found)
-        raise InvalidAnswerError(
-            f"The answer to wait {row.wait_id} (node {row.node!r}) does not fit:\n{listed}\n"
-            f"Nothing was written; it is still open."
-        )
 
 
 def _woken(outcome: Outcome) -> Woken:

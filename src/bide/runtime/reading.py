@@ -90,6 +90,8 @@ def wait_of(graphs: Graphs, row: WaitView, satisfied: Mapping[int, Wake] | None 
         answered_at=moment(row.answered_at),
         answered_by=row.answered_by,
         answered_via=row.answered_via,
+        owner=row.owner,
+        snoozed_until=moment(row.snoozed_until),
         satisfied=dict(satisfied or {}),
     )
 

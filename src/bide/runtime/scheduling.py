@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Unpack, cast, get_args
 
+from bide.clock import Instant
 from bide.errors import did_you_mean
 from bide.graph.compiled import CompiledGraph
 from bide.runtime.registered import Graphs
@@ -14,7 +15,7 @@ from bide.runtime.starts import StartOptions, read_start
 from bide.runtime.views import moment
 from bide.store import Store
 from bide.store.needed import PLAIN
-from bide.store.schedule_rows import Missed, Plan, ScheduleError, ScheduleRow
+from bide.store.schedule_rows import NEVER, Missed, OnEnd, Plan, ScheduleError, ScheduleRow
 from bide.waits.durations import Duration, milliseconds
 
 LONGEST_NAME = 200
@@ -31,7 +32,7 @@ class Schedule:
     explained: str
     """When that is, in words."""
     next_at: datetime | None
-    """When it is due next; None while it is paused."""
+    """When it is due next; None while it is paused, and when it has come to its end."""
     last_at: datetime | None
     """For which instant it has started a run last."""
     is_paused: bool
@@ -62,6 +63,10 @@ class Schedules:
         timezone: str = "UTC",
         missed: Missed = "once",
         jitter: Duration | None = None,
+        until: datetime | None = None,
+        paused: bool | None = None,
+        on_end: OnEnd = "keep",
+        about: Mapping[str, Any] | None = None,
         **options: Unpack[StartOptions],
     ) -> Schedule:
         """Start a run of a graph whenever `cron` says so, on a new thread, or on `thread_id` each time.
@@ -70,9 +75,13 @@ class Schedules:
         program begins. `jitter="5m"` puts each run off by any time up to that. If nobody was there when it was due,
         `missed` decides: `"once"` starts one run for all such times, `"skip"` none, `"all"` one for each, up to 100.
         The options are those of `start`; on a busy thread, runs are put behind the live one (`if_busy="enqueue"`).
+
+        After `until` it starts nothing. `paused` makes it begin paused, or go on; left out, it stays as it is. With
+        `on_end="delete"` the new thread of each run is deleted a minute after the run has ended. `about` is kept with
+        the schedule for whoever made it.
         """
         known = self.graphs.get(graph if isinstance(graph, str) else graph.name)
-        _check(missed, options)
+        _check(missed, on_end, options)
         # A schedule has nothing to go on with: without an input, each run begins with an empty one.
         given = {} if input is None else input
         start = read_start(known, given, {"if_busy": "enqueue", **options}, self.store.clock)
@@ -87,9 +96,13 @@ class Schedules:
             limit=None if start.limit is None else (_checked_text("limit", start.limit[0]), start.limit[1]),
             jitter=0 if jitter is None else milliseconds(jitter, "jitter"),
             missed=missed,
+            end_at=None if until is None else _instant(until),
+            on_end=on_end,
+            notes=start.notes,
+            about=None if about is None else dict(about),
         )
         owner = self._owner(start.owner)
-        return _shown(self.store.put_schedule(owner, known.name, cron, timezone, plan))
+        return _shown(self.store.put_schedule(owner, known.name, (cron, timezone), plan, is_paused=paused))
 
     def schedules(self, *, owner: str | None = None, after: str | None = None, most: int = 100) -> Sequence[Schedule]:
         """List schedules by their names; `after` is the last name that was seen."""
@@ -138,7 +151,7 @@ def _shown(row: ScheduleRow) -> Schedule:
         row.cron,
         row.timezone,
         _explained(row),
-        None if row.is_paused else moment(row.next_at),
+        None if row.is_paused or row.next_at >= NEVER else moment(row.next_at),
         moment(row.last_at),
         row.is_paused,
         moment(row.created_at),  # type: ignore[arg-type]
@@ -156,7 +169,15 @@ def _explained(row: ScheduleRow) -> str:
         return f"({problem})"
 
 
-def _check(missed: str, options: StartOptions) -> None:
+def _instant(until: datetime) -> Instant:
+    if not isinstance(until, datetime) or until.tzinfo is None:
+        raise ScheduleError(f"until={until!r} could mean two dozen instants. Give an aware datetime.")
+    return int(until.timestamp() * 1000)
+
+
+def _check(missed: str, on_end: str, options: StartOptions) -> None:
+    if on_end not in get_args(OnEnd):
+        raise ScheduleError(f"on_end={on_end!r} is none of {', '.join(map(repr, get_args(OnEnd)))}.")
     if missed not in get_args(Missed):
         raise ScheduleError(f"missed={missed!r} is none of {', '.join(map(repr, get_args(Missed)))}.")
     for name in ("key", "delay", "at"):

@@ -14,6 +14,7 @@ from bide.graph.accepting import STORED, write_options
 from bide.graph.door import check_choice, read_config, read_reference
 from bide.graph.session import check_pauses
 from bide.runtime.registered import Registered
+from bide.runtime.taking_over import Answers, without_answers
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import IfBusy, Start
@@ -45,10 +46,18 @@ class StartOptions(TypedDict, total=False):
     on_paused: OnPaused | None
     durability: Durability | None
     checkpoint: str | Mapping[str, Any] | None
+    tell: Sequence[str] | None
+    """What is written to the thread's log while it runs, for whoever streams it: stream modes, and "subgraphs"."""
+    by: str | None
+    """Who asks: written down with the answers that the start brings."""
+    notes: Mapping[str, Any] | None
+    """Anything that is to be found again with the run."""
 
 
-def read_start(known: Registered, given: Any, said: StartOptions, clock: Clock) -> Start:
-    """Put together what the store is asked to accept."""
+def read_start(
+    known: Registered, given: Any, said: StartOptions, clock: Clock, answers: Answers | None = None
+) -> Start:
+    """Put together what the store is asked to accept; with answers, it goes on with a thread that waits."""
     _check(said)
     # Whatever the worker would refuse is refused here, where whoever is wrong can hear it.
     read_config(said.get("config"))
@@ -61,8 +70,10 @@ def read_start(known: Registered, given: Any, said: StartOptions, clock: Clock) 
         options.setdefault("on_paused", "restart")
     thread_id = said.get("thread_id")
     # Without input, a thread that is there goes on where it stands.
-    body = None if given is None else write_given(known.graph.spec.codec, given)
-    key = said.get("key")
+    asked = None if given is None else write_given(known.graph.spec.codec, given)
+    left = without_answers(given) if answers else given
+    body = asked if left is given else None if left is None else write_given(known.graph.spec.codec, left)
+    key, notes = said.get("key"), said.get("notes")
     return Start(
         graph=known.name,
         input=body,
@@ -73,10 +84,13 @@ def read_start(known: Registered, given: Any, said: StartOptions, clock: Clock) 
         priority=said.get("priority", 0),
         due_at=_due_at(said, clock),
         key=key,
-        digest="" if key is None else PLAIN.digest([known.name, body, None if thread_id is None else str(thread_id)]),
+        digest="" if key is None else PLAIN.digest([known.name, asked, None if thread_id is None else str(thread_id)]),
         if_busy=said.get("if_busy", "reject"),
         limit=said.get("limit"),
         owner=said.get("owner"),
+        takes_over=answers is not None,
+        answers=answers or (),
+        notes=None if notes is None else PLAIN.encode(dict(notes), "notes"),
     )
 
 
@@ -88,7 +102,7 @@ def _check(said: StartOptions) -> None:
             raise GraphError(f"start() has no option {name!r}.{hint} There are {', '.join(known)}.")
     for name, choices in (("if_busy", IfBusy), ("on_paused", OnPaused), ("durability", Durability)):
         check_choice(name, said.get(name), choices)
-    for name in ("key", "owner", "queue"):
+    for name in ("key", "owner", "queue", "by"):
         _check_text(name, said.get(name))
     if said.get("queue") == "" or "/" in said.get("queue", ""):
         raise GraphError(f"queue={said['queue']!r}: give a word without '/'.")

@@ -64,6 +64,8 @@ class Wait:
     answered_at: datetime | None = None
     answered_by: str | None = None
     answered_via: str | None = None
+    owner: str = ""
+    snoozed_until: datetime | None = None
     satisfied: dict[int, Wake] = field(default_factory=dict, repr=False)
 
 

@@ -21,6 +21,9 @@ _EVERYTHING_OF_A_THREAD = (
     "delete_waits",
     "delete_events",
     "delete_blob_uses",
+    "delete_thread_notes",
+    "delete_labels",
+    "delete_run_notes",
 )
 
 

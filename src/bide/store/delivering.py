@@ -121,14 +121,17 @@ class Delivering:
         return len(rows)
 
     def deliveries(
-        self, *, before: str = "~", most: int = 100, unmatched: bool = False
+        self, *, before: str = "~", most: int = 100, unmatched: bool = False, owner: str | None = None
     ) -> list[tuple[DeliveryRow, Fact]]:
-        """List facts, newest first."""
+        """List facts, newest first; those of one owner, or everybody's."""
         store = self._store
 
         def read(tx: Transaction) -> list[tuple[DeliveryRow, Fact]]:
-            params = {"before": before, "most": most, "only_unmatched": int(unmatched)}
-            rows = map(read_delivery_row, tx.all("list_deliveries", params))
+            params: dict[str, object] = {"before": before, "most": most, "only_unmatched": int(unmatched)}
+            name = "list_deliveries"
+            if owner is not None:
+                name, params["owner"] = "list_deliveries_of_owner", owner
+            rows = map(read_delivery_row, tx.all(name, params))
             return [(row, fact_of(store.bodies, tx, row)) for row in rows]
 
         return store.database.read(read)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from bide.clock import Instant
 from bide.store.rows import CheckpointRow, JournalRow, Lease, OpenWaitRow, WaitRow
@@ -41,6 +42,12 @@ def event_place(thread_id: str, kind: str, seq: int, at: Instant) -> str:
 def item_place(namespace: bytes, key: bytes) -> str:
     """Return the place of an item of the long-term store."""
     return place_of("items", namespace.hex(), key.hex())
+
+
+def audit_place(row: Mapping[str, Any]) -> str:
+    """Return the place of a line of the audit log: all that it says in the open, so that none of it can be changed."""
+    named = (row[name] for name in ("entry_id", "owner", "actor", "action", "subject"))
+    return place_of("audit", *named, row["thread_id"] or "", row["at"])
 
 
 def cache_place(place: str, key: str) -> str:

@@ -36,6 +36,12 @@ class Start(NamedTuple):
     parent: str | None = None
     on_close: OnClose = "cancel"
     owner: str | None = None
+    takes_over: bool = False
+    """Whether it goes on in place of a live run that waits, instead of finding the thread busy."""
+    answers: tuple[tuple[str, Answering], ...] = ()
+    """Answers to open waits, recorded in the same transaction: all of them, or nothing is started."""
+    notes: bytes | None = None
+    """What the client said about it, for whoever looks at the run later."""
 
 
 class Started(NamedTuple):
@@ -103,6 +109,24 @@ class WaitView(NamedTuple):
     needs: Needs
     graph: str
     owner: str
+    snoozed_until: Instant | None = None
+
+
+NEVER: Instant = 2**62
+"""An instant that does not come."""
+
+
+class Chosen(NamedTuple):
+    """Which of those who wait are listed, and in which order."""
+
+    owner: str | None = None
+    """Whose; None for everybody's."""
+    order: Literal["age", "deadline", "timeless"] = "age"
+    """By how long they wait; those with a deadline, by that; or those without one, by how long they wait."""
+    due_before: Instant = NEVER
+    """Of those with a deadline, in their order: only the ones that are due before this."""
+    awake_at: Instant = NEVER
+    """Those that are snoozed until after this are left out."""
 
 
 class Answering(NamedTuple):

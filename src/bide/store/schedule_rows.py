@@ -10,10 +10,14 @@ from bide.errors import ScheduleError
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.store.queue_rows import IfBusy
 
-__all__ = ["Missed", "Plan", "ScheduleError", "ScheduleRow"]
+__all__ = ["NEVER", "Missed", "OnEnd", "Plan", "ScheduleError", "ScheduleRow"]
 
 Missed = Literal["once", "skip", "all"]
 """What becomes of instants at which nobody was there: one run for all of them, none, or one for each."""
+OnEnd = Literal["keep", "delete"]
+"""What becomes of a thread that was made for one run of a schedule, when that is over."""
+NEVER: Instant = 2**62
+"""When a schedule is due next that has come to its end."""
 
 
 class Plan(NamedTuple):
@@ -31,6 +35,13 @@ class Plan(NamedTuple):
     jitter: int = 0
     """Milliseconds over which its runs are spread."""
     missed: Missed = "once"
+    end_at: Instant | None = None
+    """After this it starts nothing."""
+    on_end: OnEnd = "keep"
+    notes: bytes | None = None
+    """What is to be found again with each run."""
+    about: Mapping[str, Any] | None = None
+    """What whoever made it wants to find again with the schedule."""
 
 
 class ScheduleRow(NamedTuple):

@@ -11,9 +11,10 @@ from bide.store.bodies import Bodies
 from bide.store.correlating import owned
 from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN
+from bide.store.passing import let_go_when_it_ends
 from bide.store.queue_rows import Start
 from bide.store.reads import noticing_damage
-from bide.store.schedule_rows import Plan, ScheduleError, ScheduleRow
+from bide.store.schedule_rows import NEVER, Plan, ScheduleError, ScheduleRow
 from bide.store.seal import place_of
 from bide.store.starting import Accepting, Raced
 from bide.store.writes import Writing
@@ -35,21 +36,36 @@ class Scheduling:
 
     # ── Keeping ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put_schedule(self, owner: str, graph: str, cron: str, timezone: str, plan: Plan) -> ScheduleRow:
-        """Make a schedule, or let the one of this name be another one; return how it stands."""
-        from bide.store.cron import cron_of  # those without schedules need not load what reads them
+    def put_schedule(
+        self, owner: str, graph: str, rule: tuple[str, str], plan: Plan, *, is_paused: bool | None = None
+    ) -> ScheduleRow:
+        """Make a schedule, or let the one of this name be another one; return how it stands.
 
-        store, when = self._store, cron_of(cron, timezone)
+        `rule` is its cron and its time zone. Said again, it goes on as it was: it stays paused unless `is_paused` says
+        otherwise, and what came due meanwhile is not forgotten. Only another rule makes it due anew.
+        """
+        store, (cron, timezone) = self._store, rule
         key = {"schedule_id": owned(owner, plan.name)}
         body = close_plan(store.bodies, key["schedule_id"], plan)
 
         def put(tx: Transaction) -> ScheduleRow:
             now = store.clock.now()
-            rule = {"owner": owner, "graph": graph, "cron": cron, "timezone": timezone, "next_at": when.after(now)}
-            tx.run("put_schedule", {**key, **rule, "now": now, "body": body})
+            held = tx.one("hold_schedule", key)
+            before = None if held is None else _row(held)
+            pauses = before is not None and before.is_paused if is_paused is None else is_paused
+            goes_on = before is not None and (before.cron, before.timezone) == rule and pauses == before.is_paused
+            first = before.next_at if before is not None and goes_on and before.next_at < NEVER else None
+            said = {"owner": owner, "graph": graph, "cron": cron, "timezone": timezone, "is_paused": int(pauses)}
+            tx.run(
+                "put_schedule", {**key, **said, "next_at": _next_at(rule, plan, now, first), "now": now, "body": body}
+            )
             return _row(tx.all("read_schedule", key)[0])
 
         return store.database.write("schedule", put)
+
+    def plan_of(self, row: ScheduleRow) -> Plan:
+        """Read what a schedule starts each time."""
+        return self._store.database.read(lambda tx: open_plan(self._store.bodies, tx, row))
 
     def schedule_of(self, owner: str, name: str) -> ScheduleRow | None:
         """Read a schedule."""
@@ -72,14 +88,18 @@ class Scheduling:
 
     def resume_schedule(self, owner: str, name: str) -> bool:
         """Let a paused schedule go on from now; return whether it was paused."""
-        from bide.store.cron import cron_of
+        store, key = self._store, {"schedule_id": owned(owner, name)}
 
-        row = self.schedule_of(owner, name)
-        if row is None or not row.is_paused:
-            return False
-        next_at = cron_of(row.cron, row.timezone).after(self._store.clock.now())
-        rule = {"schedule_id": row.schedule_id, "cron": row.cron, "timezone": row.timezone}
-        return self._change("resume_schedule", {**rule, "next_at": next_at})
+        def resume(tx: Transaction) -> bool:
+            held = tx.one("hold_schedule", key)
+            if held is None or not _row(held).is_paused:
+                return False
+            row = _row(held)
+            plan = open_plan(store.bodies, tx, row)
+            next_at = _next_at((row.cron, row.timezone), plan, store.clock.now())
+            return tx.run("resume_schedule", {**key, "next_at": next_at}) > 0
+
+        return store.database.write("schedule", resume)
 
     def _change(self, query: str, params: dict[str, Any]) -> bool:
         return self._store.database.write("schedule", lambda tx: tx.run(query, params)) > 0
@@ -168,9 +188,11 @@ class _Firing:
         row = _row(held)
         plan = open_plan(self.writing.bodies, tx, row)
         due = cron_of(row.cron, row.timezone).due(row.next_at, now, plan.missed)
-        started = sum(self._start(row, plan, instant) for instant in due.instants)
-        last_at = due.instants[-1] if due.instants else None
-        key = {"schedule_id": schedule_id, "next_at": due.next_at, "last_at": last_at, "error": None}
+        instants = [instant for instant in due.instants if not _is_over(plan, instant)]
+        started = sum(self._start(row, plan, instant) for instant in instants)
+        last_at = instants[-1] if instants else None
+        next_at = NEVER if _is_over(plan, due.next_at) else due.next_at
+        key = {"schedule_id": schedule_id, "next_at": next_at, "last_at": last_at, "error": None}
         tx.send("move_schedule", key)
         return started
 
@@ -193,11 +215,27 @@ class _Firing:
             if_busy=plan.if_busy,
             limit=plan.limit,
             owner=row.owner,
+            notes=plan.notes,
         )
         accepting = Accepting(self.writing, start)
         started = accepting.accept()
         self.ended += accepting.ended
+        if started.is_new and plan.thread_id is None and plan.on_end == "delete":
+            let_go_when_it_ends(self.writing.tx, started.thread_id)
         return started.is_new
+
+
+def _is_over(plan: Plan, instant: Instant) -> bool:
+    return plan.end_at is not None and instant > plan.end_at
+
+
+def _next_at(rule: tuple[str, str], plan: Plan, now: Instant, first: Instant | None = None) -> Instant:
+    """Return when a schedule is due next: as it was to be, or from now on."""
+    from bide.store.cron import cron_of  # those without schedules need not load what reads them
+
+    after = cron_of(*rule).after(now)
+    next_at = after if first is None else first
+    return NEVER if _is_over(plan, next_at) else next_at
 
 
 def spread(schedule_id: str, instant: Instant, jitter: int) -> int:

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bide.clock import uuid7
 from bide.errors import (
+    AlreadyAnsweredError,
     ConflictError,
     GraphError,
     IdempotencyError,
     NotWaitingError,
     ThreadBusyError,
+    UnknownInterruptError,
     UnknownThreadError,
 )
+from bide.store.answering import answer_one
 from bide.store.database import Row, Transaction
 from bide.store.ending import end_thread
 from bide.store.facts import event_of, head_of, read_run_row
 from bide.store.lanes import lane_of, read_lane
 from bide.store.needed import PLAIN
-from bide.store.queue_rows import RunView, Start, Started
+from bide.store.queue_rows import Answering, RunView, Start, Started
 from bide.store.rows import JournalRow, Lease, Report, checkpoint_id
 from bide.store.seal import place_of
+from bide.store.settling import Settling
 from bide.store.writes import Writing
 from bide.types import RunStatus
 
@@ -55,6 +59,9 @@ class Starting:
             started = store.database.write("start", accept)
         except Raced:
             started = store.database.write("start", accept)
+        except AnsweredBefore as late:
+            store.tell_again(late.wait_id, late.answering)  # which raises, with who was first
+            raise
         store.after_end(ended)
         if started.is_new:
             store.ring()
@@ -151,6 +158,11 @@ class Starting:
 
     # ── Looking ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def knows_request(self, owner: str | None, key: str) -> bool:
+        """Whether something was started under this key before."""
+        params = {"owner": self._store.bodies.owner if owner is None else owner, "key": key}
+        return self._store.database.read(lambda tx: tx.one("read_request", params)) is not None
+
     def run(self, thread_id: str, run_id: str) -> RunView | None:
         """Read a run."""
         row = self._store.database.read(lambda tx: tx.one("read_run", {"thread_id": thread_id, "run_id": run_id}))
@@ -223,11 +235,18 @@ class Accepting:
         # One that is due later finds out then whether the thread is free.
         is_asking = is_thread and not is_later
         live = self.tx.one("read_live", {"thread_id": self.thread_id}) if is_asking else None
-        if thread is not None and thread[1] != self.start.graph:
+        if thread is not None and thread[1] == "":
+            # It was made before anybody knew what for.
+            self.tx.send("name_graph", {"thread_id": self.thread_id, "graph": self.start.graph})
+        elif thread is not None and thread[1] != self.start.graph:
             raise GraphError(
                 f"Thread {self.thread_id!r} is one of graph {thread[1]!r}, and {self.start.graph!r} was to be started "
                 f"on it. Nothing was started. Use another thread_id."
             )
+        self._answer()
+        if live is not None and self.start.takes_over and live[1] == RunStatus.WAITING.value:
+            self._take_over(live[0])
+            live = None
         if thread is not None and live is not None:
             self._make_room(thread[0], live)
         is_behind = live is not None and self.start.if_busy == "enqueue"
@@ -273,6 +292,27 @@ class Accepting:
         params = {"thread_id": self.thread_id, "uid": new_uid(self.now), "owner": self.owner}
         made = {**params, "graph": self.start.graph, "now": self.now}
         self.tx.expect("insert_thread", made, lambda _: Raced())
+
+    def _answer(self) -> None:
+        """Record what comes with it, before anything else is done: if somebody else was first, nothing is."""
+        settling = Settling(self.writing)
+        held = settling.read([(wait_id, self.thread_id) for wait_id, _ in self.start.answers])
+        for wait_id, answering in self.start.answers:
+            wait = held.get(wait_id)
+            if wait is None or wait.thread_id != self.thread_id:
+                raise UnknownInterruptError(
+                    f"Thread {self.thread_id!r} has no wait {wait_id!r}. Nothing was started.", interrupt_ids=(wait_id,)
+                )
+            if not answer_one(settling, wait, answering).is_new:
+                raise AnsweredBefore(wait_id, answering)
+
+    def _take_over(self, run_id: str) -> None:
+        """Go on in place of a run that waits: it ends, nobody is told, and what is still open is the new one's."""
+        replaced = {"thread_id": self.thread_id, "run_id": run_id, "now": self.now}
+        self.tx.send("hand_over", replaced)
+        self.tx.send("hand_over_waits", {"thread_id": self.thread_id, "run_id": run_id, "new": self.run_id})
+        event = event_of("run.continued", by=self.run_id)
+        self.writing.log_events(self.thread_id, run_id, head_of(self.tx, self.thread_id), [event])
 
     def _make_room(self, uid: str, live: Row) -> None:
         """Do with the live run what was asked for."""
@@ -333,6 +373,8 @@ class Accepting:
                 "options": self._closed("options", start.options),
             },
         )
+        if start.notes is not None:
+            self.tx.send("insert_run_notes", {**key, "body": self._closed("notes", start.notes)})
         event = event_of(f"run.{status.value}", graph=start.graph, due_at=start.due_at)
         head = 0 if self.is_new else head_of(self.tx, self.thread_id)
         self.writing.log_events(self.thread_id, self.run_id, head, [event])
@@ -351,6 +393,15 @@ def start_place(thread_id: str, run_id: str, what: str) -> str:
 def new_uid(now: int) -> str:
     """Name a new life of a thread."""
     return uuid7(now).replace("-", "")[-20:]
+
+
+class AnsweredBefore(AlreadyAnsweredError):
+    """An answer that comes with a start was not the first."""
+
+    def __init__(self, wait_id: str, answering: Answering) -> None:
+        super().__init__(f"Wait {wait_id} has an answer under this key already. Nothing was started.")
+        self.wait_id = wait_id
+        self.answering = answering
 
 
 class Raced(ConflictError):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from bide.clock import Clock, uuid7
 from bide.errors import EncryptionError
+from bide.store.api_keys import ApiKeys
+from bide.store.audit import Auditing
 from bide.store.bodies import LARGEST, Bodies
 from bide.store.borrowed import BorrowedConnection
 from bide.store.claiming import Claiming, Turn
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from bide.store.retention import Retention
 
 
-class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
+class Store(ApiKeys, Auditing, LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
     """Threads in a database.
 
     `Store.open("sqlite:///bide.db")` opens a file, and makes it if need be; `":memory:"` keeps everything in memory,
@@ -206,6 +208,7 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
             writing = Writing(tx, self.bodies, now)
             tx.send("hold_thread", {"thread_id": taking.thread_id})
             writing.hold_lease(lease)
+            writing.answer_waits(taking)
             if taking.forget:
                 writing.forget_step(taking.thread_id)
             check_parent(tx, taking.thread_id, taking.checkpoint, taking.head)
@@ -215,7 +218,7 @@ class Store(LookedAfter, Starting, Claiming, Waking, Delivering, Scheduling):
             seq = taking.head if taking.checkpoint is None else taking.checkpoint.seq
             writing.log_events(taking.thread_id, lease.run_id, seq, taking.events)
 
-        if taking.checkpoint is not None or taking.forget or taking.events:
+        if taking.checkpoint is not None or taking.forget or taking.events or taking.answers:
             self.database.write("enter", enter)
 
     # ── As a worker ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from bide.store.facts import delivery_place
 from bide.store.needed import needs_place
 from bide.store.places import (
     answer_place,
+    audit_place,
     cache_place,
     checkpoint_place,
     event_place,
@@ -263,6 +264,14 @@ SCHEDULES = Table(
     page=FEW,
     in_row=frozenset(["body"]),
 )
+AUDIT = Table(
+    "audit",
+    _columns("entry_id owner actor action subject thread_id:text? at:int body:bytes"),
+    ("entry_id",),
+    {"body": audit_place},
+    is_of_threads=False,
+    in_row=frozenset(["body"]),
+)
 _SAVER_KEY = ("thread_id", "ns", "checkpoint_id", "parent_id", "run_id", "seq")
 SAVER_CHECKPOINTS = Table(
     "saver_checkpoints",
@@ -292,5 +301,5 @@ SAVER_WRITES = Table(
     is_of_threads=False,
 )
 OF_SAVERS = (SAVER_CHECKPOINTS, SAVER_VALUES, SAVER_WRITES)
-BESIDE_THREADS = (DELIVERIES, SCHEDULES, ITEMS, CACHE, *OF_SAVERS)
+BESIDE_THREADS = (DELIVERIES, SCHEDULES, AUDIT, ITEMS, CACHE, *OF_SAVERS)
 """What is stored beside our threads."""

@@ -24,7 +24,7 @@ LAST_EVENT: Mapping[str, tuple[str, ...]] = {
     "waiting": ("run.waiting",),
     "blocked": ("run.blocked",),
     "dead": ("run.dead",),
-    "done": ("run.done",),
+    "done": ("run.done", "run.continued"),
     "failed": ("run.failed",),
 }
 """What the log says last of a run in each status. One that is cancelled may have been replaced at any point."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from bide.clock import Instant
 from bide.errors import AlreadyAnsweredError, UnknownInterruptError, WaitExpiredError
+from bide.store.answering import answer_one, is_over, outcome_of
 from bide.store.database import Transaction
 from bide.store.facts import event_of, read_wait_row
-from bide.store.needed import PLAIN, close_needs
-from bide.store.queue_rows import Answering, Outcome, WaitView
+from bide.store.needed import close_needs
+from bide.store.queue_rows import Answering, Chosen, Outcome, WaitView
 from bide.store.settling import Held, Settling
 from bide.store.starting import Cancelling, cancel_one
 from bide.store.writes import Writing
@@ -61,11 +62,21 @@ class Waking:
 
         return store.database.read(read)
 
-    def waits(self, *, since: Instant = -1, after: str = "", most: int = 50) -> list[WaitView]:
-        """List who waits, longest first; go on behind (created_at, wait_id) of the last one."""
-        store, params = self._store, {"since": since, "after": after, "most": most}
+    def waits(
+        self, *, since: Instant = -1, after: str = "", most: int = 50, chosen: Chosen | None = None
+    ) -> list[WaitView]:
+        """List who waits, longest first, or by deadline; go on behind (created_at or deadline, wait_id) of the last."""
+        store, chosen = self._store, chosen or Chosen()
+        name = "list_due_inbox" if chosen.order == "deadline" else "list_inbox"
+        params: dict[str, Any] = {"since": since, "after": after, "most": most, "awake_at": chosen.awake_at}
+        if chosen.order == "deadline":
+            params["due_before"] = chosen.due_before
+        else:
+            params["only_timeless"] = int(chosen.order == "timeless")
+        if chosen.owner is not None:
+            name, params = f"{name}_of_owner", {**params, "owner": chosen.owner}
         return store.database.read(
-            lambda tx: [read_wait_row(store.bodies, tx, row, is_lenient=True) for row in tx.all("list_inbox", params)]
+            lambda tx: [read_wait_row(store.bodies, tx, row, is_lenient=True) for row in tx.all(name, params)]
         )
 
     def waits_of(self, thread_id: str) -> list[WaitView]:
@@ -94,26 +105,14 @@ class Waking:
         """
 
         def settle(settling: Settling, wait: Held) -> Outcome:
-            if wait.is_open and _is_over(wait, settling.now):
-                settling.expire(wait)
-                return _outcome(wait._replace(status=WaitStatus.EXPIRED), is_new=False)
-            if not wait.is_open:
-                return _outcome(wait, is_new=False)
-            if answering.number is None:
-                body = PLAIN.encode(answering.value, "answer")
-                settling.answer(wait, body, by=answering.by, via=answering.via, key=answering.key)
-                return _told(wait._replace(status=WaitStatus.ANSWERED), answering, settling.now)
-            if answering.number not in wait.open:
-                return _told_of_leaf(wait, answering)
-            wake = Wake(answering.value, kind=answering.kind, by=answering.by, at=settling.now, via=answering.via)
-            return _told(settling.satisfy(wait, answering.number, wake, answering.key), answering, settling.now)
+            return answer_one(settling, wait, answering)
 
         outcome = self._settle("wake", wait_id, settle)
         if outcome.is_new or outcome.status is WaitStatus.OPEN:
             return outcome
-        return self._told_again(wait_id, answering)
+        return self.tell_again(wait_id, answering)
 
-    def _told_again(self, wait_id: str, answering: Answering) -> Outcome:
+    def tell_again(self, wait_id: str, answering: Answering) -> Outcome:
         """Say how a wait was settled: calmly to whoever asks again, with an error to whoever wanted something else."""
         view = self.wait(wait_id)
         assert view is not None, "it was there a moment ago"
@@ -149,14 +148,14 @@ class Waking:
 
         def settle(settling: Settling, wait: Held) -> Outcome:
             if not wait.is_open:
-                return _outcome(wait, is_new=False)
+                return outcome_of(wait, is_new=False)
             if wait.kind != "call":
                 # No node waits in the middle of its code: the graph was told to stop here, and it does not go on.
                 status, ending = RunStatus.WAITING, Cancelling(reason, by)
                 settling.ended += cancel_one(settling.writing, wait.thread_id, wait.run_id, status, ending)
-                return _outcome(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
+                return outcome_of(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
             settling.cancel(wait, by=by, reason=reason)
-            return _outcome(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
+            return outcome_of(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
 
         return self._settle("cancel_wait", wait_id, settle)
 
@@ -184,6 +183,24 @@ class Waking:
             return True
 
         return self._settle("reassign_wait", wait_id, change)
+
+    def snooze_wait(self, wait_id: str, until: Instant, *, by: str | None = None) -> bool:
+        """Keep a wait out of the inbox until then, when it is told of again; return whether it was still open.
+
+        Reminders and escalations wait that long, too; the deadline does not. An instant that has passed wakes it up.
+        """
+
+        def change(settling: Settling, wait: Held) -> bool:
+            if not wait.is_open:
+                return False
+            is_over = until <= settling.now
+            remind_at = wait.needs.remind_at(wait.created_at, settling.now) if is_over else until
+            params = {"wait_id": wait_id, "until": None if is_over else until, "remind_at": remind_at}
+            settling.tx.send("snooze_wait", params)
+            settling.log(wait, event_of("wait.snoozed", wait=wait_id, until=until, by=by))
+            return True
+
+        return self._settle("snooze_wait", wait_id, change)
 
     def _settle(self, name: str, wait_id: str, change: Callable[[Settling, Held], T]) -> T:
         store = self._store
@@ -310,7 +327,7 @@ class Waking:
     @staticmethod
     def _run_out(settling: Settling, held: dict[str, Held], wait_id: str) -> bool:
         wait = held.get(wait_id)
-        if wait is None or not wait.is_open or not _is_over(wait, settling.now):
+        if wait is None or not wait.is_open or not is_over(wait, settling.now):
             return False
         held[wait_id] = settling.expire(wait)
         return True
@@ -338,27 +355,3 @@ class Waking:
         """Return when something is due next, whatever it is."""
         row = self._store.database.read(lambda tx: tx.one("next_due", {}))
         return None if row is None else row[0]
-
-
-def _told_of_leaf(wait: Held, answering: Answering) -> Outcome:
-    """Tell how a part of a wait was decided before: calmly whoever says the same again, with an error anybody else."""
-    wake = wait.satisfied.get(answering.number or 0)
-    if wake is not None and (wake.value, wake.by) == (answering.value, answering.by):
-        return Outcome(WaitStatus.OPEN, False, wait.wait_id, wait.thread_id, wake.by, wake.at, wake.via)
-    how = "does not matter any more" if wake is None else f"was decided{f' by {wake.by}' if wake.by else ''} before"
-    raise AlreadyAnsweredError(
-        f"This part of wait {wait.wait_id} of thread {wait.thread_id!r} {how}. A decision stands; nothing was written.",
-        outcome=_outcome(wait, is_new=False),
-    )
-
-
-def _is_over(wait: Held, now: Instant) -> bool:
-    return wait.deadline is not None and wait.deadline <= now
-
-
-def _told(wait: Held, answering: Answering, now: Instant) -> Outcome:
-    return Outcome(wait.status, True, wait.wait_id, wait.thread_id, answering.by, now, answering.via)
-
-
-def _outcome(wait: Held, *, is_new: bool) -> Outcome:
-    return Outcome(wait.status, is_new, wait.wait_id, wait.thread_id)

@@ -9,7 +9,7 @@ from fastapi import Response
 
 from bide import clock
 from bide.clock import Instant
-from bide.server.langgraph.plain import jsonable
+from bide.shape.shown import jsonable
 
 __all__ = ["iso", "jsonable", "paged", "read_bool", "read_list"]
 

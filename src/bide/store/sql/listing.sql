@@ -106,7 +106,7 @@ WHERE t.thread_id = :thread_id
 -- Served by waits_of_thread.
 SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
        w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner
+       t.graph, t.owner, w.snoozed_until
 FROM waits w
 JOIN threads t ON t.thread_id = w.thread_id
 WHERE w.thread_id = :thread_id

@@ -248,14 +248,14 @@ AND substr(task_id, 1, :length) = :prefix
 -- name: open_wait
 -- A question is asked again under its old id when its answer was refused, or when its run was cancelled and is retried.
 INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, created_at,
-                   deadline, remind_at, needs)
+                   deadline, remind_at, needs, owner)
 VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, 'open', 0, :digest, :question, :now,
-        :deadline, :remind_at, :needs)
+        :deadline, :remind_at, :needs, (SELECT owner FROM threads WHERE thread_id = :thread_id))
 ON CONFLICT (wait_id) DO UPDATE
 SET status = 'open', answer = NULL, answered_at = NULL, answered_via = NULL, answered_by = NULL, answer_key = NULL,
     settled_in = NULL, consumed = 0, run_id = excluded.run_id, digest = excluded.digest, question = excluded.question,
     created_at = excluded.created_at, deadline = excluded.deadline, remind_at = excluded.remind_at,
-    needs = excluded.needs
+    needs = excluded.needs, snoozed_until = NULL
 
 -- name: note_settled
 -- For a run that is claimed after its thread was loaded: an answer that came between the two is told at its pause.

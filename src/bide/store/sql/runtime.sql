@@ -39,6 +39,32 @@ FROM runs
 WHERE thread_id = :thread_id
 AND status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
 
+-- name: name_graph
+-- A thread that a client has made before its first run.
+UPDATE threads
+SET graph = :graph
+WHERE thread_id = :thread_id
+AND graph = ''
+
+-- name: hand_over
+-- A run that waits, or was just woken by an answer, ends because another goes on in its place.
+UPDATE runs
+SET status = 'done', epoch = epoch + 1, input = NULL, updated_at = :now
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND status IN ('waiting', 'ready')
+
+-- name: hand_over_waits
+UPDATE waits
+SET run_id = :new
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND consumed = 0
+
+-- name: insert_run_notes
+INSERT INTO run_notes (thread_id, run_id, body)
+VALUES (:thread_id, :run_id, :body)
+
 -- name: insert_start
 INSERT INTO runs (thread_id, run_id, status, epoch, created_at, updated_at, lane, owner, rank, due_at, crashes,
                   limit_key, limit_most, input, options)
@@ -339,28 +365,79 @@ AND status IN ('dead', 'blocked')
 -- name: find_wait
 SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
        w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner
+       t.graph, t.owner, w.snoozed_until
 FROM waits w
 JOIN threads t ON t.thread_id = w.thread_id
 WHERE w.wait_id = :wait_id
 
 -- name: list_inbox
--- The inbox, page after page: those who wait longest come first.
+-- The inbox, page after page: those who wait longest come first. Served by waits_by_age.
 SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
        w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner
+       t.graph, t.owner, w.snoozed_until
 FROM waits w
 JOIN threads t ON t.thread_id = w.thread_id
 WHERE w.status = 'open'
 AND w.consumed = 0
+AND (:only_timeless = 0 OR w.deadline IS NULL)
 AND (w.created_at, w.wait_id) > (:since, :after)
+AND (w.snoozed_until IS NULL OR w.snoozed_until <= :awake_at)
 ORDER BY w.created_at, w.wait_id
+LIMIT :most
+
+-- name: list_inbox_of_owner
+-- The same for one owner. Served by waits_of_owner.
+SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
+       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
+       t.graph, t.owner, w.snoozed_until
+FROM waits w
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE w.status = 'open'
+AND w.consumed = 0
+AND w.owner = :owner
+AND (:only_timeless = 0 OR w.deadline IS NULL)
+AND (w.created_at, w.wait_id) > (:since, :after)
+AND (w.snoozed_until IS NULL OR w.snoozed_until <= :awake_at)
+ORDER BY w.created_at, w.wait_id
+LIMIT :most
+
+-- name: list_due_inbox
+-- Those with a deadline, the next one first. Served by waits_due.
+SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
+       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
+       t.graph, t.owner, w.snoozed_until
+FROM waits w
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE w.status = 'open'
+AND w.consumed = 0
+AND w.deadline IS NOT NULL
+AND (w.deadline, w.wait_id) > (:since, :after)
+AND w.deadline < :due_before
+AND (w.snoozed_until IS NULL OR w.snoozed_until <= :awake_at)
+ORDER BY w.deadline, w.wait_id
+LIMIT :most
+
+-- name: list_due_inbox_of_owner
+-- The same for one owner. Served by waits_due_of_owner.
+SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
+       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
+       t.graph, t.owner, w.snoozed_until
+FROM waits w
+JOIN threads t ON t.thread_id = w.thread_id
+WHERE w.status = 'open'
+AND w.consumed = 0
+AND w.owner = :owner
+AND w.deadline IS NOT NULL
+AND (w.deadline, w.wait_id) > (:since, :after)
+AND w.deadline < :due_before
+AND (w.snoozed_until IS NULL OR w.snoozed_until <= :awake_at)
+ORDER BY w.deadline, w.wait_id
 LIMIT :most
 
 -- name: list_waits_of_thread
 SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
        w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner
+       t.graph, t.owner, w.snoozed_until
 FROM waits w
 JOIN threads t ON t.thread_id = w.thread_id
 WHERE w.thread_id = :thread_id
@@ -394,6 +471,14 @@ AND status IN ('waiting', 'ready')
 -- name: extend_wait
 UPDATE waits
 SET deadline = :deadline
+WHERE wait_id = :wait_id
+AND status = 'open'
+AND consumed = 0
+
+-- name: snooze_wait
+-- Whoever is to be told again is told when it is over.
+UPDATE waits
+SET snoozed_until = :until, remind_at = :remind_at
 WHERE wait_id = :wait_id
 AND status = 'open'
 AND consumed = 0
@@ -563,6 +648,16 @@ WHERE delivery_id = :delivery_id
 SELECT delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, received_at, body
 FROM deliveries
 WHERE delivery_id < :before
+AND (:only_unmatched = 0 OR (wakes = 0 AND is_pending = 0))
+ORDER BY delivery_id DESC
+LIMIT :most
+
+-- name: list_deliveries_of_owner
+-- Served by deliveries_of_owner.
+SELECT delivery_id, owner, source, external_id, kind, name, digest, is_pending, wakes, taken_by, received_at, body
+FROM deliveries
+WHERE owner = :owner
+AND delivery_id < :before
 AND (:only_unmatched = 0 OR (wakes = 0 AND is_pending = 0))
 ORDER BY delivery_id DESC
 LIMIT :most

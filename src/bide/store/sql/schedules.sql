@@ -1,18 +1,21 @@
 -- Schedules: rules after which runs are started. Their rows are locked before those of threads.
 
+-- name: hold_schedule
+-- Whoever changes a schedule holds its row, so that nobody starts its runs meanwhile.
+SELECT schedule_id, owner, graph, cron, timezone, is_paused, next_at, last_at, created_at, error, body
+FROM schedules
+WHERE schedule_id = :schedule_id
+/* lock: */
+
 -- name: put_schedule
--- Said again, it goes on as it was: it stays paused, and what came due meanwhile is not forgotten. Only another cron or
--- another time zone makes it due anew.
 INSERT INTO schedules (schedule_id, owner, graph, cron, timezone, is_paused, next_at, created_at, body)
-VALUES (:schedule_id, :owner, :graph, :cron, :timezone, 0, :next_at, :now, :body)
+VALUES (:schedule_id, :owner, :graph, :cron, :timezone, :is_paused, :next_at, :now, :body)
 ON CONFLICT (schedule_id) DO UPDATE
 SET graph = excluded.graph,
-    next_at = CASE
-        WHEN schedules.cron = excluded.cron AND schedules.timezone = excluded.timezone THEN schedules.next_at
-        ELSE excluded.next_at
-    END,
     cron = excluded.cron,
     timezone = excluded.timezone,
+    is_paused = excluded.is_paused,
+    next_at = excluded.next_at,
     body = excluded.body
 
 -- name: read_schedule
@@ -44,8 +47,6 @@ UPDATE schedules
 SET is_paused = 0, next_at = :next_at, error = NULL
 WHERE schedule_id = :schedule_id
 AND is_paused = 1
-AND cron = :cron
-AND timezone = :timezone
 
 -- name: list_due_schedules
 -- Served by schedules_due.

@@ -186,7 +186,8 @@ CREATE TABLE journal (
 -- What a paused thread needs, and until when. It belongs to a task and a key, so that a replayed node finds its own
 -- answer. `consumed` becomes 1 when the step that asked is over; such waits are history. `needs` says what it is about:
 -- its condition, title, assignees and the like. `settled_in` is the epoch of a run that was running while one of its
--- waits was settled from outside: when that run pauses, it has something to go on with.
+-- waits was settled from outside: when that run pauses, it has something to go on with. `owner` is that of the thread, so
+-- that one owner's inbox is one range of an index; until `snoozed_until`, an inbox does not show it.
 CREATE TABLE waits (
     wait_id      TEXT   PRIMARY KEY,
     thread_id    TEXT   NOT NULL,
@@ -208,12 +209,17 @@ CREATE TABLE waits (
     deadline     BIGINT,
     remind_at    BIGINT,
     created_at   BIGINT NOT NULL,
+    owner        TEXT   NOT NULL,
+    snoozed_until BIGINT,
     needs        BYTEA,
     CHECK (status <> 'answered' OR answered_at IS NOT NULL)
 );
 CREATE INDEX waits_of_thread ON waits (thread_id, consumed);
 CREATE INDEX waits_by_age ON waits (created_at, wait_id) WHERE status = 'open';
-CREATE INDEX waits_due ON waits (deadline) WHERE status = 'open' AND consumed = 0 AND deadline IS NOT NULL;
+CREATE INDEX waits_of_owner ON waits (owner, created_at, wait_id) WHERE status = 'open' AND consumed = 0;
+CREATE INDEX waits_due ON waits (deadline, wait_id) WHERE status = 'open' AND consumed = 0 AND deadline IS NOT NULL;
+CREATE INDEX waits_due_of_owner ON waits (owner, deadline, wait_id)
+    WHERE status = 'open' AND consumed = 0 AND deadline IS NOT NULL;
 CREATE INDEX waits_to_remind ON waits (remind_at) WHERE status = 'open' AND consumed = 0 AND remind_at IS NOT NULL;
 
 -- The leaves of what a wait needs, numbered in their order. One that is open is found by its instant, or by the
@@ -257,6 +263,7 @@ CREATE TABLE deliveries (
 CREATE UNIQUE INDEX one_delivery ON deliveries (owner, source, external_id);
 CREATE INDEX deliveries_pending ON deliveries (delivery_id) WHERE is_pending = 1;
 CREATE INDEX deliveries_by_age ON deliveries (received_at);
+CREATE INDEX deliveries_of_owner ON deliveries (owner, delivery_id);
 
 -- The keys under which a fact can be waited for, so that a wait finds what came before it.
 CREATE TABLE delivery_keys (
@@ -364,6 +371,12 @@ CREATE TABLE run_notes (
     PRIMARY KEY (thread_id, run_id)
 ) /* sqlite: WITHOUT ROWID */;
 
+-- Threads that are made for one run, and go when it is over; `uid` is the life that was meant.
+CREATE TABLE passing_threads (
+    thread_id   TEXT   PRIMARY KEY,
+    uid         TEXT   NOT NULL
+) /* sqlite: WITHOUT ROWID */;
+
 -- A graph with a name and a config, as clients know it; what it was before is in its versions.
 CREATE TABLE assistants (
     assistant_id  TEXT   PRIMARY KEY,
@@ -406,8 +419,9 @@ CREATE TABLE audit (
     at          BIGINT NOT NULL,
     body        BYTEA  NOT NULL
 );
-CREATE INDEX audit_by_age ON audit (owner, at);
-CREATE INDEX audit_of_subject ON audit (subject);
+CREATE INDEX audit_by_age ON audit (owner, entry_id);
+CREATE INDEX audit_of_subject ON audit (subject, entry_id);
+CREATE INDEX audit_of_thread ON audit (thread_id, entry_id) WHERE thread_id IS NOT NULL;
 
 -- Links by which somebody may decide without an account: a token is its id, its actions and a MAC; one that was used or
 -- revoked says so here.

@@ -17,3 +17,15 @@ SELECT t.uid, t.events,
     )
 FROM threads t
 WHERE t.thread_id = :thread_id
+
+-- name: delete_thread_notes
+DELETE FROM thread_notes
+WHERE thread_id = :thread_id
+
+-- name: delete_labels
+DELETE FROM thread_labels
+WHERE thread_id = :thread_id
+
+-- name: delete_run_notes
+DELETE FROM run_notes
+WHERE thread_id = :thread_id

@@ -82,7 +82,7 @@ def _text(given: str) -> str:
     return given.encode("utf-8", "replace").decode("utf-8")
 
 
-def _number(given: float) -> Any:
+def _number(given: int | float) -> Any:
     if isinstance(given, float):
         return given if math.isfinite(given) else None
     return given if given.bit_length() < _LONGEST_NUMBER else hex(given)

@@ -1,0 +1,94 @@
+"""A start that goes on with a thread which waits: what it answers, read and checked before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bide.engine.answers import is_id_map
+from bide.errors import AmbiguousResumeError, NotWaitingError, UnknownInterruptError
+from bide.runtime.answers import check_answer, leaf_for_people, plain_of
+from bide.store import Store
+from bide.store.listing import read_shown
+from bide.store.queue_rows import Answering, WaitView
+from bide.types import UNSET, Command, RunStatus, WaitStatus
+
+Answers = tuple[tuple[str, Answering], ...]
+
+
+class Said(NamedTuple):
+    """By whom answers are given, and through what."""
+
+    by: str | None = None
+    via: str = "start"
+    key: str | None = None
+
+
+def takes_over(given: Any, on_paused: str | None) -> bool:
+    """Whether a start means to go on with a thread that waits, and not to find it busy."""
+    return given is None or isinstance(given, Command) or on_paused in ("resume", "restart")
+
+
+def without_answers(given: Any) -> Any:
+    """Return what is left of a Command when its answers were recorded; None when nothing is."""
+    if not isinstance(given, Command) or given.resume is UNSET:
+        return given
+    if given.update is None and not given.targets:
+        return None
+    return Command(update=given.update, goto=given.goto)
+
+
+def answers_of(store: Store, thread_id: str, given: Any, said: Said) -> Answers:
+    """Return the answers that a start brings for a thread that waits; none when it is not waiting, but driven."""
+    if isinstance(given, Command) and given.resume is UNSET:
+        return ()
+    rows = [row for row in store.waits_of(thread_id) if row.status is WaitStatus.OPEN and not row.is_consumed]
+    static = [row for row in rows if row.kind in ("before", "after")]
+    passed = tuple((row.wait_id, Answering(None, *said)) for row in static)
+    if not isinstance(given, Command):
+        return passed
+    asked = [row for row in rows if row not in static]
+    if not rows:
+        _check_that_it_may_wait(store, thread_id)
+        return ()
+    chosen = _chosen(thread_id, asked, given.resume) if asked else []
+    return (*passed, *((row.wait_id, _answering(row, value, said)) for row, value in chosen))
+
+
+def _check_that_it_may_wait(store: Store, thread_id: str) -> None:
+    """Refuse an answer to a thread that is at rest; one that is driven may still come to ask."""
+    thread = read_shown(store, thread_id)
+    status = None if thread is None or thread.run is None else thread.run.status
+    if status not in (RunStatus.QUEUED, RunStatus.READY, RunStatus.RUNNING):
+        raise NotWaitingError(
+            f"Thread {thread_id!r} is {status or 'new'}, so it waits for no answer. Nothing was started."
+        )
+
+
+def _chosen(thread_id: str, asked: Sequence[WaitView], resume: Any) -> list[tuple[WaitView, Any]]:
+    """Say which wait each answer is for: by id, or the only one that is open."""
+    known = {row.wait_id: row for row in asked}
+    if is_id_map(resume, known):
+        unknown = tuple(key for key in resume if key not in known)
+        if unknown:
+            raise UnknownInterruptError(
+                f"Thread {thread_id!r} has no open question {unknown[0]!r}. Open: {', '.join(known)}. Nothing was "
+                f"started.",
+                interrupt_ids=unknown,
+            )
+        return [(known[key], value) for key, value in resume.items()]
+    if len(asked) > 1:
+        raise AmbiguousResumeError(
+            f"Thread {thread_id!r} has {len(asked)} open questions, and one answer cannot be for all of them. Say "
+            f"which: Command(resume={{id: answer, …}}). Open: {', '.join(known)}."
+        )
+    return [(asked[0], resume)]
+
+
+def _answering(row: WaitView, value: Any, said: Said) -> Answering:
+    value = plain_of(value)
+    leaf = None if row.needs.condition is None else leaf_for_people(row, None)
+    check_answer(row, leaf, value)
+    if leaf is None:
+        return Answering(value, *said)
+    return Answering(value, *said, leaf.number, leaf.kind)

@@ -1,0 +1,54 @@
+"""An answer from outside: what it does to a wait that is held. The first one stands."""
+
+from __future__ import annotations
+
+from bide.clock import Instant
+from bide.errors import AlreadyAnsweredError
+from bide.store.needed import PLAIN
+from bide.store.queue_rows import Answering, Outcome
+from bide.store.settling import Held, Settling
+from bide.types import WaitStatus
+from bide.waits.wake import Wake
+
+
+def answer_one(settling: Settling, wait: Held, answering: Answering) -> Outcome:
+    """Let a wait that is held have its answer, or one leaf of what it needs, if it is still open."""
+    if wait.is_open and is_over(wait, settling.now):
+        settling.expire(wait)
+        return outcome_of(wait._replace(status=WaitStatus.EXPIRED), is_new=False)
+    if not wait.is_open:
+        return outcome_of(wait, is_new=False)
+    if answering.number is None:
+        body = PLAIN.encode(answering.value, "answer")
+        settling.answer(wait, body, by=answering.by, via=answering.via, key=answering.key)
+        return _told(wait._replace(status=WaitStatus.ANSWERED), answering, settling.now)
+    if answering.number not in wait.open:
+        return _told_of_leaf(wait, answering)
+    wake = Wake(answering.value, kind=answering.kind, by=answering.by, at=settling.now, via=answering.via)
+    return _told(settling.satisfy(wait, answering.number, wake, answering.key), answering, settling.now)
+
+
+def _told_of_leaf(wait: Held, answering: Answering) -> Outcome:
+    """Tell how a part of a wait was decided before: calmly whoever says the same again, with an error anybody else."""
+    wake = wait.satisfied.get(answering.number or 0)
+    if wake is not None and (wake.value, wake.by) == (answering.value, answering.by):
+        return Outcome(WaitStatus.OPEN, False, wait.wait_id, wait.thread_id, wake.by, wake.at, wake.via)
+    how = "does not matter any more" if wake is None else f"was decided{f' by {wake.by}' if wake.by else ''} before"
+    raise AlreadyAnsweredError(
+        f"This part of wait {wait.wait_id} of thread {wait.thread_id!r} {how}. A decision stands; nothing was written.",
+        outcome=outcome_of(wait, is_new=False),
+    )
+
+
+def is_over(wait: Held, now: Instant) -> bool:
+    """Whether the deadline of a wait has passed."""
+    return wait.deadline is not None and wait.deadline <= now
+
+
+def _told(wait: Held, answering: Answering, now: Instant) -> Outcome:
+    return Outcome(wait.status, True, wait.wait_id, wait.thread_id, answering.by, now, answering.via)
+
+
+def outcome_of(wait: Held, *, is_new: bool) -> Outcome:
+    """Say how a wait stands."""
+    return Outcome(wait.status, is_new, wait.wait_id, wait.thread_id)
