@@ -379,7 +379,7 @@ def test_schedule_whose_cron_was_damaged_is_paused(here: World) -> None:
     here.app.schedule("daily", "report", "0 9 * * *")
     row = here.store.schedules("")[0]
     rule = {"schedule_id": "daily", "owner": "", "graph": "report", "cron": "nonsense", "timezone": "UTC"}
-    made = {**rule, "next_at": NINE, "now": NINE, "body": row.body}
+    made = {**rule, "is_paused": 0, "next_at": NINE, "now": NINE, "body": row.body}
     here.store.database.write("damage", lambda tx: tx.run("put_schedule", made))
     here.clock.instant = NINE
 

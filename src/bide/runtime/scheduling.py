@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Unpack, cast, get_args
+from typing import Any, TypedDict, Unpack, cast, get_args
 
 from bide.clock import Instant
 from bide.errors import did_you_mean
@@ -47,6 +47,23 @@ class Schedule:
         return self.name
 
 
+class OwnOptions(TypedDict, total=False):
+    """What may be said about a schedule itself."""
+
+    missed: Missed
+    jitter: Duration | None
+    until: datetime | None
+    paused: bool | None
+    """Whether it begins paused; left out, it stays as it is."""
+    on_end: OnEnd
+    about: Mapping[str, Any] | None
+    """Kept with the schedule, for whoever made it."""
+
+
+class ScheduleOptions(StartOptions, OwnOptions, total=False):
+    """What may be said about a schedule, and about the runs that it starts."""
+
+
 class Schedules:
     """The part of an application that starts runs by the clock."""
 
@@ -61,30 +78,26 @@ class Schedules:
         input: Any = None,
         *,
         timezone: str = "UTC",
-        missed: Missed = "once",
-        jitter: Duration | None = None,
-        until: datetime | None = None,
-        paused: bool | None = None,
-        on_end: OnEnd = "keep",
-        about: Mapping[str, Any] | None = None,
-        **options: Unpack[StartOptions],
+        **options: Unpack[ScheduleOptions],
     ) -> Schedule:
         """Start a run of a graph whenever `cron` says so, on a new thread, or on `thread_id` each time.
 
         The same name again changes the schedule, and otherwise lets it go on as it was; so call this whenever your
         program begins. `jitter="5m"` puts each run off by any time up to that. If nobody was there when it was due,
         `missed` decides: `"once"` starts one run for all such times, `"skip"` none, `"all"` one for each, up to 100.
-        The options are those of `start`; on a busy thread, runs are put behind the live one (`if_busy="enqueue"`).
+        After `until` it starts nothing. With `on_end="delete"` the new thread of each run is deleted a minute after the
+        run has ended.
 
-        After `until` it starts nothing. `paused` makes it begin paused, or go on; left out, it stays as it is. With
-        `on_end="delete"` the new thread of each run is deleted a minute after the run has ended. `about` is kept with
-        the schedule for whoever made it.
+        The other options are those of `start`; on a busy thread, runs are put behind the live one
+        (`if_busy="enqueue"`).
         """
         known = self.graphs.get(graph if isinstance(graph, str) else graph.name)
-        _check(missed, on_end, options)
+        own, said = _parted(options)
+        _check(own, said)
         # A schedule has nothing to go on with: without an input, each run begins with an empty one.
         given = {} if input is None else input
-        start = read_start(known, given, {"if_busy": "enqueue", **options}, self.store.clock)
+        start = read_start(known, given, {"if_busy": "enqueue", **said}, self.store.clock)
+        jitter, until, about = own.get("jitter"), own.get("until"), own.get("about")
         plan = Plan(
             name=_checked_name(name),
             input=start.input,
@@ -95,14 +108,15 @@ class Schedules:
             priority=start.priority,
             limit=None if start.limit is None else (_checked_text("limit", start.limit[0]), start.limit[1]),
             jitter=0 if jitter is None else milliseconds(jitter, "jitter"),
-            missed=missed,
+            missed=own.get("missed", "once"),
             end_at=None if until is None else _instant(until),
-            on_end=on_end,
+            on_end=own.get("on_end", "keep"),
             notes=start.notes,
             about=None if about is None else dict(about),
         )
         owner = self._owner(start.owner)
-        return _shown(self.store.put_schedule(owner, known.name, (cron, timezone), plan, is_paused=paused))
+        row = self.store.put_schedule(owner, known.name, (cron, timezone), plan, is_paused=own.get("paused"))
+        return _shown(row)
 
     def schedules(self, *, owner: str | None = None, after: str | None = None, most: int = 100) -> Sequence[Schedule]:
         """List schedules by their names; `after` is the last name that was seen."""
@@ -175,13 +189,18 @@ def _instant(until: datetime) -> Instant:
     return int(until.timestamp() * 1000)
 
 
-def _check(missed: str, on_end: str, options: StartOptions) -> None:
-    if on_end not in get_args(OnEnd):
-        raise ScheduleError(f"on_end={on_end!r} is none of {', '.join(map(repr, get_args(OnEnd)))}.")
-    if missed not in get_args(Missed):
-        raise ScheduleError(f"missed={missed!r} is none of {', '.join(map(repr, get_args(Missed)))}.")
+def _parted(options: ScheduleOptions) -> tuple[OwnOptions, StartOptions]:
+    own = {name: value for name, value in options.items() if name in OwnOptions.__annotations__}
+    said = {name: value for name, value in options.items() if name not in own}
+    return cast("OwnOptions", own), cast("StartOptions", said)
+
+
+def _check(own: OwnOptions, said: StartOptions) -> None:
+    for option, choices in (("missed", Missed), ("on_end", OnEnd)):
+        if option in own and own.get(option) not in get_args(choices):
+            raise ScheduleError(f"{option}={own.get(option)!r} is none of {', '.join(map(repr, get_args(choices)))}.")
     for name in ("key", "delay", "at"):
-        if name in options:
+        if name in said:
             raise ScheduleError(f"A schedule has no {name}=…: its cron says when its runs are due, and each has a key.")
 
 
