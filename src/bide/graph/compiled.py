@@ -29,6 +29,7 @@ from bide.graph.session import (
     open_store,
 )
 from bide.graph.streaming import output_of, read_modes, wanted
+from bide.graph.telling import Teller
 from bide.graph.threads import Threads
 from bide.store import Store
 from bide.store.rows import Lease
@@ -161,12 +162,22 @@ class CompiledGraph(Threads):
 
     def drive(self, given: Any, lease: Lease, config: Config, options: Options) -> Ending:
         """Drive a run that was claimed, until it is done or waits: what a worker does. Async nodes run as well."""
-        session = open_session(self, given, config, options, (), lease)
+        tell = options.pop("tell", None)
+        teller = Teller(self.store, tell) if tell and self.store is not None else None
+        if teller is not None and teller.subgraphs:
+            options["subgraphs"] = True
+        session = open_session(self, given, config, options, () if teller is None else teller.modes, lease)
+        if teller is not None and session.recorder is not None:
+            teller.attach(session.shaper, lease)
+            session.recorder.teller = teller
+        hear = None if teller is None else teller.hear
         if not self.async_nodes:
             for item in self._drive(session):
                 ending = item
+                if hear is not None and isinstance(item, Emit):
+                    hear(item)
         else:
-            ending = _to_the_end(lambda: self._adrive(session))
+            ending = _to_the_end(lambda: self._adrive(session), hear)
         assert isinstance(ending, Ending), "a driver ends with an Ending"
         return ending
 
@@ -272,7 +283,9 @@ class CompiledGraph(Threads):
         return Result(output, interrupts=(), next=(), is_interrupted=False, thread_id=None, checkpoint_id=None)
 
 
-def _to_the_end(begin: Callable[[], AsyncGenerator[Emit | Ending, None]]) -> Emit | Ending:
+def _to_the_end(
+    begin: Callable[[], AsyncGenerator[Emit | Ending, None]], hear: Callable[[Emit], None] | None
+) -> Emit | Ending:
     """Drive with asyncio, in a thread that has no loop of its own yet."""
     import asyncio  # a fifth of `import bide`; whoever has async nodes needs it anyway
 
@@ -281,6 +294,8 @@ def _to_the_end(begin: Callable[[], AsyncGenerator[Emit | Ending, None]]) -> Emi
         async with aclosing(begin()) as told:
             async for item in told:
                 ending = item
+                if hear is not None and isinstance(item, Emit):
+                    hear(item)
         assert ending is not None, "a driver ends with an Ending"
         return ending
 

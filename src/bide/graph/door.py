@@ -52,6 +52,8 @@ class Options(TypedDict, total=False):
     version: Literal["v1", "v2"]
     control: RunControl | None
     output_keys: str | Sequence[str] | None
+    tell: Sequence[str] | None
+    """Of a run that a worker drives: what it writes to the thread's log, for whoever streams it."""
 
 
 @dataclass(frozen=True, slots=True)

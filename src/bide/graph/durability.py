@@ -12,7 +12,7 @@ from threading import RLock, Thread
 from bide.store import Store
 from bide.store.frames import unpack_frame
 from bide.store.lists import LogRow, is_whole
-from bide.store.rows import CheckpointRow, JournalRow, Lease, Transition
+from bide.store.rows import CheckpointRow, EventRow, JournalRow, Lease, Transition
 from bide.types import Durability, RunStatus
 
 MOST_QUEUED = 64
@@ -57,18 +57,24 @@ class Writer:
         self.close()
         self.store.commit(lease, transition)
 
-    def record(self, lease: Lease, rows: tuple[JournalRow, ...], carried: tuple[CheckpointRow, ...] = ()) -> None:
-        """Save results of finished tasks whose siblings still run."""
+    def record(
+        self,
+        lease: Lease,
+        rows: tuple[JournalRow, ...],
+        carried: tuple[CheckpointRow, ...] = (),
+        told: tuple[EventRow, ...] = (),
+    ) -> None:
+        """Save results of finished tasks whose siblings still run, and what is told of them."""
         if self.mode == "sync":
-            self.store.commit(lease, Transition(0, journal=rows, carried=carried))
+            self.store.commit(lease, Transition(0, journal=rows, carried=carried, events=told))
             return
         with self._flushing:
             if self.mode == "async":
-                self._enqueue(lease, Transition(0, journal=rows, carried=carried))
+                self._enqueue(lease, Transition(0, journal=rows, carried=carried, events=told))
                 return
             self._results += rows
-            if carried:
-                self._hold_back(Transition(0, carried=carried))
+            if carried or told:
+                self._hold_back(Transition(0, carried=carried, events=told))
 
     def flush(self, lease: Lease) -> None:
         """Make everything so far durable. What could not be written is told each time: nothing may follow it."""

@@ -31,6 +31,7 @@ from bide.graph.hold import Hold
 from bide.graph.migration import Migrate, migrated
 from bide.graph.pages import Pages, told
 from bide.graph.summary import summary_of
+from bide.graph.telling import Teller
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -74,6 +75,10 @@ class Recorder:
         self.migrate = migrate
         self.head = 0
         """The newest checkpoint that was handed to the store."""
+        self.teller: Teller | None = None
+        """Who writes down what the run tells, if somebody has asked for it."""
+        self.at: Checkpoint | None = None
+        """Where the graph stands, as far as it was told."""
         self.has_records = False
         """Whether the present step has lines in the journal, or waits, that its end must retire."""
         self.pages = Pages(spec, hold.thread_id, metadata, prefix)
@@ -170,6 +175,7 @@ class Recorder:
         hold.uid, hold.lease = self.store.begin(taking)
         hold.note(dict(answers), forget=begin.forget)
         self.head = expected.head if checkpoint is None else checkpoint.seq
+        self._stand_at(expected.checkpoint if checkpoint is None else checkpoint)
         self.has_records = not begin.forget and bool(
             expected.waits or expected.results or expected.steps or expected.errors
         )
@@ -229,10 +235,11 @@ class Recorder:
         lease, writer = self._held(), self.hold.writer
         row = None if commit.changed is None else self.pages.checkpoint_row(commit.checkpoint, commit.changed)
         is_plain = commit.is_over and commit.status is RunStatus.RUNNING and not self.has_records
+        lines = () if self.teller is None else self.teller.results(self.at, commit.outcomes, commit.opens)
         if is_plain:
-            writer.save(lease, Transition(self.head, row, carried=commit.carried))
+            writer.save(lease, Transition(self.head, row, carried=commit.carried, events=lines))
         else:
-            writer.save(lease, self._transition(commit, row))
+            writer.save(lease, self._transition(commit, row, lines))
             is_open = bool(commit.outcomes) or self.has_records
             self._note(bool(commit.opens) or (is_open and not commit.is_over))
             if commit.status is not RunStatus.RUNNING:
@@ -240,6 +247,13 @@ class Recorder:
                 self.store.let_go(lease)
         if row is not None:
             self.head = row.seq
+            self._stand_at(commit.checkpoint)
+
+    def _stand_at(self, checkpoint: Checkpoint | None) -> None:
+        """Know where the graph stands: what is told from now on comes after it."""
+        if self.teller is not None:
+            self.at = checkpoint
+            self.teller.head = self.head
 
     def _note(self, has_records: bool) -> None:
         """Know whether the step leaves something to retire; for the graphs around this one it does, too."""
@@ -247,13 +261,13 @@ class Recorder:
         if has_records and self.outer is not None:
             self.outer._note(True)
 
-    def _transition(self, commit: Commit, row: CheckpointRow | None) -> Transition:
+    def _transition(self, commit: Commit, row: CheckpointRow | None, lines: tuple[EventRow, ...]) -> Transition:
         return Transition(
             head=self.head,
             checkpoint=row,
             journal=() if commit.is_over else tuple(map(self.pages.outcome_row, commit.outcomes)),
             waits=tuple(map(self.pages.wait_row, commit.opens)),
-            events=self._events(commit),
+            events=(*lines, *self._events(commit)),
             status=commit.status,
             error=told(commit.error),
             over=(self.prefix,) if commit.is_over and self.has_records else (),
@@ -280,7 +294,8 @@ class Recorder:
         self._note(True)
         lease = self._held()
         rows = tuple(map(self.pages.outcome_row, record.outcomes))
-        self.hold.writer.record(lease, rows, record.carried)
+        lines = () if self.teller is None else self.teller.results(self.at, record.outcomes)
+        self.hold.writer.record(lease, rows, record.carried, lines)
 
     def _events(self, commit: Commit) -> tuple[EventRow, ...]:
         if commit.status is RunStatus.RUNNING:

@@ -85,9 +85,13 @@ class Shaper:
         if event.ns and not self.has_ns:
             return
         for mode in self.modes:
-            if event.kind in _NEEDS[mode]:
+            if self.shows(mode, event):
                 for payload in self.payloads(mode, event):
                     yield self._part(mode, event, payload)
+
+    def shows(self, mode: str, event: Emit) -> bool:
+        """Whether a mode has something to show of an event."""
+        return event.kind in _NEEDS[mode]
 
     def _part(self, mode: str, event: Emit, payload: Any) -> Any:
         if self.is_v2:

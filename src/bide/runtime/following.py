@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from bide.clock import elapsed
 from bide.errors import GraphError, ThreadDeletedError, UnknownCheckpointError, UnknownThreadError
+from bide.graph.telling import TOLD
 from bide.runtime.reading import Unreadable, codec_of, decoded
 from bide.runtime.registered import Graphs
 from bide.runtime.views import Event, moment
@@ -112,13 +113,13 @@ class Following:
                 f"Thread {self.thread_id!r} was deleted while it was followed, after its event {str(self.cursor)!r}."
             )
         events = [self._event(tail, told) for told in merged(tail)]
-        if events:
-            self._nap = SHORTEST_NAP
-        elif is_at(tail, self.until):
+        if not events and is_at(tail, self.until):
             self.is_over = True
-        else:
+        elif not events:
             self._wait(NAP_BESIDE_A_RUN if tail.live in ("ready", "running") else LONGEST_NAP)
-        return events
+        else:
+            self._nap = SHORTEST_NAP
+        return [event for event in events if not event.kind.startswith(TOLD)]
 
     def _look(self) -> Tail | None:
         after = (self.cursor.seq, self.cursor.number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from threading import Event as Signal
 from typing import TYPE_CHECKING, Any, Unpack
@@ -271,6 +271,17 @@ class Store(ApiKeys, Auditing, LookedAfter, Starting, Claiming, Waking, Deliveri
         self.after_end(ended)
         if transition.status is RunStatus.READY or ended:
             self.ring()
+
+    def tell(self, lease: Lease, seq: int, lines: Sequence[EventRow]) -> None:
+        """Add to the log what a run tells in the middle of a step."""
+        now = self.clock.now()
+
+        def save(tx: Transaction) -> None:
+            writing = Writing(tx, self.bodies, now)
+            writing.log_events(lease.thread_id, lease.run_id, seq, lines)
+            writing.hold_lease(lease)
+
+        self.database.write("tell", save)
 
     def let_go(self, lease: Lease) -> None:
         """Forget a run that is no longer driven here: if its end could not be written, others may take it at once."""

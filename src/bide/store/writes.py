@@ -189,8 +189,9 @@ class Writing:
             return
         self.tx.send("count_events", {"thread_id": thread_id, "added": len(events)})
         for number, event in enumerate(events, 1):
-            body = self.closed(thread_id, event_place(thread_id, event.kind, seq, self.now), event.body)
-            params = {"thread_id": thread_id, "behind": len(events) - number, "seq": seq, "run_id": run_id}
+            after = event.seq or seq  # what is told of a step comes before the checkpoint that ends it
+            body = self.closed(thread_id, event_place(thread_id, event.kind, after, self.now), event.body)
+            params = {"thread_id": thread_id, "behind": len(events) - number, "seq": after, "run_id": run_id}
             self.tx.send("insert_event", {**params, "kind": event.kind, "now": self.now, "body": body})
 
 
