@@ -18,6 +18,7 @@ _EVERYTHING_OF_A_THREAD = (
     "delete_channels",
     "retire_journal",
     "delete_conditions",
+    "delete_links",
     "delete_waits",
     "delete_events",
     "delete_blob_uses",

@@ -31,6 +31,7 @@ from bide.store.saver_places import (
     saver_write_place,
 )
 from bide.store.seal import place_of
+from bide.store.secret_keys import secret_place
 from bide.store.starting import start_place
 from bide.types import WaitStatus
 
@@ -272,6 +273,14 @@ AUDIT = Table(
     is_of_threads=False,
     in_row=frozenset(["body"]),
 )
+SECRETS = Table(
+    "secrets",
+    _columns("name created_at:int body:bytes"),
+    ("name",),
+    {"body": lambda row: secret_place(row["name"])},
+    is_of_threads=False,
+    in_row=frozenset(["body"]),
+)
 _SAVER_KEY = ("thread_id", "ns", "checkpoint_id", "parent_id", "run_id", "seq")
 SAVER_CHECKPOINTS = Table(
     "saver_checkpoints",
@@ -301,5 +310,5 @@ SAVER_WRITES = Table(
     is_of_threads=False,
 )
 OF_SAVERS = (SAVER_CHECKPOINTS, SAVER_VALUES, SAVER_WRITES)
-BESIDE_THREADS = (DELIVERIES, SCHEDULES, AUDIT, ITEMS, CACHE, *OF_SAVERS)
+BESIDE_THREADS = (DELIVERIES, SCHEDULES, AUDIT, SECRETS, ITEMS, CACHE, *OF_SAVERS)
 """What is stored beside our threads."""

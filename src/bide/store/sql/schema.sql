@@ -423,14 +423,17 @@ CREATE INDEX audit_by_age ON audit (owner, entry_id);
 CREATE INDEX audit_of_subject ON audit (subject, entry_id);
 CREATE INDEX audit_of_thread ON audit (thread_id, entry_id) WHERE thread_id IS NOT NULL;
 
--- Links by which somebody may decide without an account: a token is its id, its actions and a MAC; one that was used or
--- revoked says so here.
+-- Links by which somebody may decide without an account: a token is the id, the end, and a MAC over all that does not
+-- change here. `leaf` is the part of the wait that it decides, or ''; `question` is a digest of what was asked. One that
+-- was used or revoked says so here.
 CREATE TABLE links (
     link_id     TEXT   PRIMARY KEY,
     wait_id     TEXT   NOT NULL,
     owner       TEXT   NOT NULL,
     recipient   TEXT   NOT NULL,
     actions     TEXT   NOT NULL,
+    leaf        TEXT   NOT NULL,
+    question    TEXT   NOT NULL,
     created_at  BIGINT NOT NULL,
     expires_at  BIGINT NOT NULL,
     used_at     BIGINT,
