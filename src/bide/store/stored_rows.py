@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bide.store.assistants import version_place
 from bide.store.database import Row, Transaction
 from bide.store.facts import delivery_place
 from bide.store.needed import needs_place
@@ -281,6 +282,15 @@ SECRETS = Table(
     is_of_threads=False,
     in_row=frozenset(["body"]),
 )
+ASSISTANT_VERSIONS = Table(
+    "assistant_versions",
+    _columns("assistant_id version:int created_at:int body:bytes"),
+    ("assistant_id", "version"),
+    {"body": lambda row: version_place(row["assistant_id"], row["version"])},
+    is_of_threads=False,
+    page=FEW,
+    in_row=frozenset(["body"]),
+)
 _SAVER_KEY = ("thread_id", "ns", "checkpoint_id", "parent_id", "run_id", "seq")
 SAVER_CHECKPOINTS = Table(
     "saver_checkpoints",
@@ -310,5 +320,5 @@ SAVER_WRITES = Table(
     is_of_threads=False,
 )
 OF_SAVERS = (SAVER_CHECKPOINTS, SAVER_VALUES, SAVER_WRITES)
-BESIDE_THREADS = (DELIVERIES, SCHEDULES, AUDIT, SECRETS, ITEMS, CACHE, *OF_SAVERS)
+BESIDE_THREADS = (DELIVERIES, SCHEDULES, ASSISTANT_VERSIONS, AUDIT, SECRETS, ITEMS, CACHE, *OF_SAVERS)
 """What is stored beside our threads."""
