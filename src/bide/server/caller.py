@@ -23,6 +23,8 @@ class Caller:
     is_authenticated: bool = False
     user: Mapping[str, Any] = field(default_factory=dict)
     """What a handler of the application said about it, whole."""
+    authorizer: Any = field(default=None, compare=False, repr=False)
+    """Where the application itself decides what a caller may do with a thing; see `auth/authorize.py`."""
 
     def may(self, scope: str) -> bool:
         """Whether it may do what needs this scope."""

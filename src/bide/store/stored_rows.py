@@ -291,6 +291,18 @@ ASSISTANT_VERSIONS = Table(
     page=FEW,
     in_row=frozenset(["body"]),
 )
+OUTBOX = Table(
+    "outbox",
+    _columns(
+        "message_id owner thread_id:text? kind status attempts:int next_at:int created_at:int sent_at:int? error:text? "
+        "body:bytes"
+    ),
+    ("message_id",),
+    {"body": lambda row: place_of("outbox", row["message_id"])},
+    is_of_threads=False,
+    page=FEW,
+    in_row=frozenset(["body"]),
+)
 _SAVER_KEY = ("thread_id", "ns", "checkpoint_id", "parent_id", "run_id", "seq")
 SAVER_CHECKPOINTS = Table(
     "saver_checkpoints",
@@ -320,5 +332,5 @@ SAVER_WRITES = Table(
     is_of_threads=False,
 )
 OF_SAVERS = (SAVER_CHECKPOINTS, SAVER_VALUES, SAVER_WRITES)
-BESIDE_THREADS = (DELIVERIES, SCHEDULES, ASSISTANT_VERSIONS, AUDIT, SECRETS, ITEMS, CACHE, *OF_SAVERS)
+BESIDE_THREADS = (DELIVERIES, SCHEDULES, ASSISTANT_VERSIONS, AUDIT, SECRETS, OUTBOX, ITEMS, CACHE, *OF_SAVERS)
 """What is stored beside our threads."""
