@@ -22,6 +22,8 @@
     ├── WaitCancelled              inside a node: its question was withdrawn
     ├── ReplayMismatchError        the node did something else than when it was first run
     ├── ScheduleError              a schedule that cannot be meant, or is not there
+    ├── SettingsError              a server was set up in a way that cannot be meant
+    ├── UnknownCursorError         a place in the feed of events that nobody was ever told
     ├── StepError                  a `step()` was used wrongly, or cannot be kept
     ├── NodeTimeoutError           a node took longer than its `timeout`
     ├── NodeFailure                a node's error as it was written down, when its own object is gone
@@ -165,6 +167,14 @@ class ReplayMismatchError(BideError, RuntimeError):
 
 class ScheduleError(BideError, ValueError):
     """A schedule was said in a way that cannot be meant, or there is none; nothing was changed."""
+
+
+class SettingsError(BideError, ValueError):
+    """A server was set up in a way that cannot be meant; nothing was started."""
+
+
+class UnknownCursorError(BideError, ValueError):
+    """A place in the feed of events cannot be read, or was never told."""
 
 
 class StepError(BideError, RuntimeError):

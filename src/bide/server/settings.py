@@ -58,6 +58,11 @@ class HookSettings:
     tolerance: int = 300
     """Seconds that its timestamp may be off."""
     owner: str | None = None
+    """Whose threads it wakes: the store's own, unless another is named."""
+    headers: tuple[str, ...] = ()
+    """Headers that whoever waits wants to see: then it gets `{"body": …, "headers": …}` instead of the body alone."""
+    known_by: Literal["id", "body"] = "id"
+    """What tells that a call came before: its id, or its body. GitHub signs only the body, and not the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,8 @@ class Settings:
     webhooks: tuple[WebhookSettings, ...] = ()
     allow_private_targets: bool = False
     """Whether webhooks may go to addresses of the own network: for tests and closed networks."""
+    webhook_ports: tuple[int, ...] | None = (443, 8443)
+    """Ports that webhooks may go to; None for all of them."""
     public_url: str | None = None
     """Where people reach this server; approval links begin with it."""
     heartbeat: float = 5.0
@@ -92,3 +99,17 @@ class Settings:
     worker: bool = True
     """Whether runs are driven in this process, too."""
     concurrency: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server listens, how it ends, and how much it says."""
+
+    host: str = "127.0.0.1"
+    port: int = 2024
+    """0 is any that is free."""
+    grace: float = 20.0
+    """Seconds for requests and steps that are under way when it is asked to stop."""
+    insecure: bool = False
+    """Whether it may be reached from other machines without authentication."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -521,5 +521,7 @@ VALUES (:delivery_id, :owner, :source, :external_id, :kind, :name, :digest, :is_
     :received_at, :body)
 
 -- name: import_events
-INSERT INTO events (thread_id, number, seq, run_id, kind, at, body)
-VALUES (:thread_id, :number, :seq, :run_id, :kind, :at, :body)
+-- The past of a thread is no news: it lies before the beginning of the feed.
+INSERT INTO events (position, thread_id, number, seq, run_id, kind, at, body)
+SELECT min(coalesce(min(position), 0), 0) - 1, :thread_id, :number, :seq, :run_id, :kind, :at, :body
+FROM events

@@ -14,7 +14,7 @@ CREATE TABLE outcomes (
 -- transactions that were over before the oldest that is still under way is all there: so far the log of all threads is
 -- read, in the order of transactions.
 ALTER TABLE events ADD COLUMN tx BIGINT NOT NULL DEFAULT (pg_current_xact_id()::TEXT::BIGINT);
-CREATE INDEX events_in_order ON events (tx, position) WHERE kind < 'told.' OR kind > 'told/';
+CREATE INDEX events_in_order ON events (tx, position) WHERE kind NOT LIKE 'told.%';
 
 -- By this, and not by the names of its tables, a database is known as one of ours.
 COMMENT ON TABLE migrations IS 'Bide';
