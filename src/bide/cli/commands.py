@@ -12,6 +12,7 @@ from bide.cli import (
     facts,
     following,
     inbox,
+    keys,
     looking,
     migrating,
     moving,
@@ -19,6 +20,7 @@ from bide.cli import (
     replaying,
     running,
     schedules,
+    serving,
     showing,
     version,
     working,
@@ -35,6 +37,7 @@ app = typer.Typer(
 
 PANELS: dict[str, dict[str, Callable[..., Any]]] = {
     "Run": {
+        "serve": serving.serve,
         "start": running.start,
         "worker": working.worker,
         "retry": running.retry,
@@ -74,6 +77,7 @@ for panel, commands in PANELS.items():
         app.command(name, rich_help_panel=panel)(one)
     if panel == "Run":
         app.add_typer(schedules.group, name="schedules", rich_help_panel=panel)
+        app.add_typer(keys.group, name="keys", rich_help_panel=panel)
 
 
 @app.callback(epilog="Say it once: export BIDE_APP=shop.py:app. Every command takes --json. More: docs/cli.md.")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bide.cli.presence import Missing
     from bide.graph.compiled import CompiledGraph
     from bide.runtime import Bide
+    from bide.server.config import AppSettings
     from bide.store import Store
 
 DEFAULT_STORE = "sqlite:///bide.db"
@@ -48,6 +49,8 @@ class Desk:
         """What becomes of an application's database that is not there: only some commands make one."""
         self.known: dict[str, str] = {}
         """What was found on the way, by the names that hints have for it: the ids of a thread and of a wait."""
+        self.given: tuple[str, ...] = ()
+        """Places of graphs that were named beside the options."""
         self._opened: list[Any] = []
 
     # ── Telling ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -95,20 +98,36 @@ class Desk:
 
     @cached_property
     def loaded(self) -> Loaded:
-        """What `--app` names: an application, or graphs; nothing, when it was not given."""
-        from bide.cli.loading import Loaded, load
+        """What `--app` or a bide.toml names: an application, or graphs; nothing, when nothing was named."""
+        from bide.cli.loading import Loaded, load_all
 
-        if self.place.app is None:
+        places = self.places
+        if not places:
             return Loaded()
         from bide.cli.presence import check_only_store, databases
 
-        with databases(self.missing, self.place.app):
-            loaded = load(self.place.app)
+        with databases(self.missing, ", ".join(places)):
+            loaded = load_all(places)
         own = loaded.store if loaded.app is None else loaded.app.store
         if own is not None:
             self._opened.append(own)
             check_only_store(own, self.place)
         return loaded
+
+    @cached_property
+    def settled(self) -> AppSettings:
+        """What the bide.toml of this folder says, where neither an application nor a store was named."""
+        from bide.server.config import AppSettings, find_config, read_app
+
+        found = None if self.place.app or self.place.store or self.given else find_config()
+        return AppSettings() if found is None else read_app(found)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where graphs come from: what was named on the command line, or else in bide.toml."""
+        if self.given or self.place.app is not None:
+            return self.given or (str(self.place.app),)
+        return self.settled.graphs if self.settled.app is None else (self.settled.app,)
 
     @cached_property
     def app(self) -> Bide:
@@ -150,14 +169,14 @@ class Desk:
     @property
     def url(self) -> str:
         """Which database is meant, when no application has its own."""
-        return self.place.store or DEFAULT_STORE
+        return self.place.store or self.settled.store or DEFAULT_STORE
 
     def _open(self, *, must_exist: bool) -> Store:
         from bide.store import Store
 
         if must_exist:
             self.check_exists()
-        store = Store.open(self.url, schema=self.place.schema)
+        store = Store.open(self.url, schema=self.place.schema or self.settled.schema)
         self._opened.append(store)
         return store
 
@@ -187,10 +206,11 @@ class Desk:
 
     def need_graphs(self, what: str) -> None:
         """Refuse a command that cannot do without somebody's graphs."""
-        if self.place.app is None:
+        if not self.places:
             raise CliError(
                 f"{what} needs your graphs. Say where they are: --app shop.py:app, or once and for all "
-                f"export BIDE_APP=shop.py:app. It may name a Bide application, a compiled graph, or a list of them.",
+                f"export BIDE_APP=shop.py:app, or in a bide.toml. It may name a Bide application, a compiled graph, or "
+                f"a list of them.",
                 Exit.USAGE,
                 hints=("bide … --app shop.py:app",),
             )

@@ -54,6 +54,7 @@ _CODES: tuple[tuple[type[Exception], Exit], ...] = (
     (errors.StoreBusyError, Exit.UNAVAILABLE),
     (errors.StoreFormatError, Exit.UNAVAILABLE),
     (errors.EncryptionError, Exit.UNAVAILABLE),
+    (errors.SettingsError, Exit.USAGE),
     (errors.GraphError, Exit.FAILED),
     # Whatever else was said in a way that cannot be meant.
     (ValueError, Exit.INVALID),

@@ -11,7 +11,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +64,29 @@ def load(place: str) -> Loaded:
     graphs = {graph.name: graph for graph in _graphs(found, name, place)}
     if not graphs:
         raise CliError(f"{place} holds no graphs. {EXAMPLES}", Exit.USAGE)
+    return Loaded(graphs=graphs, is_given=True)
+
+
+def load_all(places: Sequence[str]) -> Loaded:
+    """Import what several places name: graphs from each, or one application."""
+    if len(places) == 1:
+        return load(places[0])
+    graphs: dict[str, CompiledGraph] = {}
+    for place in places:
+        loaded = load(place)
+        if loaded.app is not None:
+            raise CliError(
+                f"{place} is an application, which has its own graphs and store. Name it alone, or graphs alone.",
+                Exit.USAGE,
+            )
+        twice = graphs.keys() & loaded.graphs.keys()
+        if twice:
+            raise CliError(
+                f"Two graphs are named {min(twice)!r}, the second in {place}. Name them when compiling: "
+                f"compile(name='…').",
+                Exit.USAGE,
+            )
+        graphs |= loaded.graphs
     return Loaded(graphs=graphs, is_given=True)
 
 

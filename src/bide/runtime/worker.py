@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any
 
 from bide.clock import elapsed
 from bide.errors import GraphError, StoreError
-from bide.runtime.driving import drive
+from bide.runtime.about import concerning
+from bide.runtime.driving import Driven, drive
 from bide.runtime.registered import Graphs
 from bide.runtime.tending import Tender
 from bide.store import Store
@@ -28,6 +31,19 @@ POLL_SECONDS = 1.0
 """How long a worker naps when nothing rings. A doorbell only makes that shorter."""
 GRACE_SECONDS = 30.0
 SHORTEST_NAP = 0.01
+
+
+Around = Callable[[Claim], AbstractContextManager[Callable[[Driven], None]]]
+"""Entered before a run is driven, and left after; what it gives is told how that went."""
+
+
+@contextmanager
+def _nothing(claim: Claim) -> Iterator[Callable[[Driven], None]]:
+    yield lambda driven: None
+
+
+def _ids_of(claim: Claim) -> dict[str, str]:
+    return {"thread_id": claim.lease.thread_id, "run_id": claim.lease.run_id, "graph": claim.graph}
 
 
 class Worker:
@@ -57,6 +73,12 @@ class Worker:
         self.grace = grace
         self.driven = 0
         """How many runs were driven to a rest."""
+        self.outcomes: Counter[str] = Counter()
+        """And how they were left, as in `Driven.outcome`."""
+        self.store_errors = 0
+        """How often the database said no."""
+        self.around: Around = _nothing
+        """What is done around each drive: whoever traces runs sets it, before the worker begins."""
         self._busy: dict[Claim, RunControl] = {}
         self._state = threading.Lock()
         self._news = threading.Event()
@@ -88,6 +110,7 @@ class Worker:
             try:
                 return self.store.enlist()
             except StoreError as problem:
+                self.store_errors += 1
                 logger.warning("This worker is not known yet: %s", problem)
                 self._stopping.wait(self.poll)
 
@@ -136,6 +159,7 @@ class Worker:
             try:
                 claims = self.store.claim(self.lanes, free)
             except StoreError as problem:
+                self.store_errors += 1
                 logger.warning("Nothing could be claimed: %s", problem)
             except Exception:  # whatever it was: a worker that claims nothing any more must not look alive
                 logger.exception("Claiming was broken off; it is tried again.")
@@ -165,20 +189,29 @@ class Worker:
             if task is None:
                 return
             claim, control = task
-            thread_id = claim.lease.thread_id
-            logger.info("Thread %s (%s) is driven.", thread_id, claim.graph)
+            outcome = "broken off"
             try:
-                driven = drive(self.store, self.graphs, claim, control)
-                logger.info("Thread %s (%s): %s.", thread_id, claim.graph, driven.outcome)
+                with concerning(partial(_ids_of, claim)):
+                    outcome = self._drive(claim, control)
             except BaseException:  # a node that calls sys.exit() ends its run, and not the slot that drives it
                 logger.exception("Run %s on thread %r was broken off.", claim.lease.run_id, claim.lease.thread_id)
             finally:
                 with self._state:
                     self._busy.pop(claim, None)
                     self.driven += 1
+                    self.outcomes[outcome] += 1
                 self._news.set()
                 if claim.limit_key is not None:
                     self.store.ring()  # others may have waited for its limit
+
+    def _drive(self, claim: Claim, control: RunControl) -> str:
+        thread_id = claim.lease.thread_id
+        logger.info("Thread %s (%s) is driven.", thread_id, claim.graph)
+        with self.around(claim) as tell:
+            driven = drive(self.store, self.graphs, claim, control)
+            tell(driven)
+        logger.info("Thread %s (%s): %s.", thread_id, claim.graph, driven.outcome)
+        return driven.outcome
 
     # ── Beside it ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -204,6 +237,7 @@ class Worker:
                     self._news.set()
                 pause = 0.0 if tended.is_full else self.tender.seconds_until_due(self.poll)
             except StoreError as problem:
+                self.store_errors += 1
                 logger.warning("The clock could not be looked at: %s", problem)
             except Exception:  # whatever it was, the next round may go well, and nobody else would look at the clock
                 logger.exception("Tending was broken off; it is tried again.")

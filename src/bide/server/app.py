@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from bide.runtime import Bide
 from bide.server.context import Context
+from bide.server.observe.setup import observe
 from bide.server.problems import handle_problems
 from bide.server.settings import Settings
 from bide.server.streams.hub import Hub
@@ -22,10 +23,12 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         context = Context(app, settings, Hub(app.store))
         api.state.bide = context
+        api.state.metrics.watch(context)
         async with context.hub.watching():
             yield
             context.stopping.set()
 
     api = FastAPI(title="Bide", lifespan=lifespan)
     handle_problems(api)
+    observe(api, settings)  # the last: it goes around everything else
     return api

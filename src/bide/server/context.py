@@ -13,6 +13,7 @@ from bide.server.caller import ANONYMOUS, Caller
 from bide.server.settings import Settings
 
 if TYPE_CHECKING:
+    from bide.runtime.worker import Worker
     from bide.server.streams.hub import Hub
 
 
@@ -25,6 +26,8 @@ class Context:
     hub: Hub
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server shuts down: open streams end then."""
+    worker: Worker | None = None
+    """Whoever drives runs in this process, if somebody does."""
 
 
 def context_of(request: Request) -> Context:

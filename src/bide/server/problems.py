@@ -13,6 +13,8 @@ from starlette.exceptions import HTTPException
 
 from bide import errors
 from bide.errors import BideError
+from bide.store.item_errors import InvalidItemError
+from bide.server.observe.requests import route_of
 
 logger = logging.getLogger("bide.server")
 
@@ -28,6 +30,7 @@ _STATUS: Mapping[type[BideError], int] = {
     errors.ConflictError: 409,
     errors.ValueTooLargeError: 413,
     errors.UnstorableValueError: 422,
+    InvalidItemError: 422,
     errors.StoreBusyError: 503,
     errors.StoreUnavailableError: 503,
     errors.StoreError: 500,
@@ -67,8 +70,11 @@ def handle_problems(app: FastAPI) -> None:
     @app.exception_handler(BideError)
     def _ours(request: Request, error: BideError) -> JSONResponse:
         status = status_of(error)
+        metrics = getattr(request.app.state, "metrics", None)
+        if metrics is not None and status >= 500:
+            metrics.count_store_error(error)
         if status >= 500:
-            logger.error("%s %s: %s", request.method, request.url.path, error, exc_info=error)
+            logger.error("%s %s: %s", request.method, route_of(request.scope), error, exc_info=error)
         headers = {"Retry-After": "1"} if status == 503 else None
         return JSONResponse({"detail": str(error), "error": type(error).__name__}, status, headers=headers)
 
@@ -83,5 +89,5 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def _unexpected(request: Request, error: Exception) -> JSONResponse:
-        logger.exception("%s %s failed.", request.method, request.url.path, exc_info=error)
+        logger.exception("%s %s failed.", request.method, route_of(request.scope), exc_info=error)
         return JSONResponse({"detail": "The server failed to answer; its log says why."}, 500)

@@ -72,7 +72,12 @@ class WebhookSettings:
     url: str
     events: tuple[OutgoingKind, ...] = ("run.finished", "wait.created", "wait.answered")
     secret: str | None = None
+    """`whsec_…`, as Standard Webhooks has it; several, with blanks between them, while one is being replaced. Without
+    one, the server makes it."""
     owner: str | None = None
+    """Whose threads it is told of; everybody's, unless one is named."""
+    is_private: bool = False
+    """Whether it may lie in the own network, and be called by http."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from bide.store.places import answer_place, question_place
 from bide.store.queue_rows import DeliveryRow, RunView, WaitView
 from bide.store.rows import EventRow
 from bide.store.seal import place_of
+from bide.store.trace import named
 from bide.types import RunStatus, WaitStatus
 from bide.waits.facts import Fact
 from bide.waits.needs import Needs
@@ -20,7 +21,7 @@ from bide.waits.wake import Wake
 
 def event_of(kind: str, **body: Any) -> EventRow:
     """Write down a line of the log."""
-    return EventRow(kind, PLAIN.encode(body, "event"))
+    return EventRow(kind, PLAIN.encode(named(body), "event"))
 
 
 def head_of(tx: Transaction, thread_id: str) -> int:

@@ -24,6 +24,7 @@ from bide.store.sqlite_errors import explain
 from bide.store.sqlite_header import APPLICATION_ID, check_kind, check_length
 from bide.store.sqlite_log import Log
 from bide.store.sqlite_transaction import SqliteTransaction
+from bide.store.trace import in_own_trace
 
 T = TypeVar("T")
 
@@ -115,7 +116,7 @@ class SqliteDatabase:
         """Run `work` in one transaction; when this returns, it is durable."""
         self._check_not_inside()
         if self._queue or self._turn.locked():
-            return self._write_in_turn(name, work)
+            return self._write_in_turn(name, in_own_trace(work))
         return self.write_alone(name, work)
 
     def write_one(self, name: str, query: str, params: Mapping[str, Any], *, proof: str) -> int:

@@ -1,0 +1,1 @@
+"""How one sees from outside that a server is well: health, metrics, logs, traces."""
