@@ -119,6 +119,11 @@ class AmbiguousResumeError(ResumeError):
 class InvalidAnswerError(ResumeError):
     """The answer does not fit the question's schema; the question stays open."""
 
+    def __init__(self, message: str, *, misfits: tuple[Any, ...] = ()):
+        super().__init__(message)
+        self.misfits = misfits
+        """Each way in which it does not fit, with its place (`bide.shape.report.Problem`)."""
+
 
 class WaitExpiredError(ResumeError):
     """The answer came after the deadline of the wait; nothing was written."""

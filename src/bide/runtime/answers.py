@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bide.errors import AmbiguousResumeError, InvalidAnswerError, UnknownInterruptError
-from bide.shape import problems
+from bide.shape import misfits
 from bide.shape.plain import NotPlainError, to_plain
 from bide.store.queue_rows import WaitView
 from bide.waits.answers import answer_schema
@@ -48,10 +48,11 @@ def leaf_for_people(row: WaitView, label: str | None) -> Leaf | None:
 def check_answer(row: WaitView, leaf: Leaf | None, value: Any) -> None:
     """Refuse an answer that does not fit what is asked for; the wait stays open."""
     schema = row.needs.schema if leaf is None else answer_schema(leaf.plain) if leaf.kind == "approval" else None
-    found = problems(value, dict(schema)) if schema is not None else []
+    found = misfits(value, dict(schema)) if schema is not None else []
     if found:
         listed = "\n".join(f"  - {problem}" for problem in found)
         raise InvalidAnswerError(
             f"The answer to wait {row.wait_id} (node {row.node!r}) does not fit:\n{listed}\n"
-            f"Nothing was written; it is still open."
+            f"Nothing was written; it is still open.",
+            misfits=tuple(found),
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bide.shape.check import problems
+from bide.shape.check import misfits, problems
 from bide.shape.forms import describe
 from bide.shape.model_form import Model, model_schema
 from bide.shape.models import is_model
@@ -22,7 +22,7 @@ from bide.shape.recognise import form_of
 from bide.shape.report import refusal
 from bide.shape.vocabulary import enforceable
 
-__all__ = ["build", "json_schema", "problems"]
+__all__ = ["build", "json_schema", "misfits", "problems"]
 
 
 def json_schema(shape: object) -> dict[str, Any]:

@@ -23,18 +23,26 @@ def problems(value: object, schema: dict[str, Any]) -> list[str]:
     >>> problems({"price": "abc"}, {"properties": {"price": {"type": "number"}}})
     ["answer.price: expected a number, got 'abc'"]
     """
+    return [str(problem) for problem in misfits(value, schema)]
+
+
+def misfits(value: object, schema: dict[str, Any]) -> list[Problem]:
+    """Return the same with the place of each, for those who show it beside a field.
+
+    >>> misfits({"price": "abc"}, {"properties": {"price": {"type": "number"}}})[0].pointer
+    '/price'
+    """
     checker = _Checker(enforceable(schema))
     try:
-        found = checker.check(checker.root, to_plain(value), ())
+        return checker.check(checker.root, to_plain(value), ())
     except NotPlainError as error:
-        found = [error.problem]
+        return [error.problem]
     except TooCostlyError:
         # Told of the whole answer: inside a 'not', a part that was not looked at would seem to be right.
-        found = [Problem((), "would take too long to be put to the patterns of the schema; give shorter texts")]
+        return [Problem((), "would take too long to be put to the patterns of the schema; give shorter texts")]
     except RecursionError:
         # The depth is bounded, but the caller may have left little room on the stack.
-        found = [Problem((), f"is nested too deeply to be checked here (at most {MAX_DEPTH} levels)")]
-    return [str(problem) for problem in found]
+        return [Problem((), f"is nested too deeply to be checked here (at most {MAX_DEPTH} levels)")]
 
 
 class _Checker:

@@ -67,8 +67,18 @@ class Problem:
     kind: Kind = "other"
 
     def __str__(self) -> str:
-        got = f", got {self.got}" if self.got else ""
-        return f"{place(self.path)}: {self.text}{got}"
+        return f"{place(self.path)}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """What was expected, and what was given."""
+        return f"{self.text}, got {self.got}" if self.got else self.text
+
+    @property
+    def pointer(self) -> str:
+        """Where it is, as a JSON Pointer: `/lines/0/price`."""
+        names = (step.name if isinstance(step, KeyName) else str(step) for step in self.path)
+        return "".join(f"/{name.replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
 def refusal(problems: Iterable[object]) -> InvalidAnswerError:
