@@ -228,12 +228,11 @@ def forget_messages(store: Store) -> int:
 
 
 def _row(store: Store, tx: Transaction, row: Row) -> OutboxRow:
-    *said, stored = row
     place = message_place(row[0])
-    opened = store.bodies.open(tx, place, stored)
+    opened = store.bodies.open(tx, place, row[-1])
     with noticing_damage(place):
         body = cast("dict[str, Any]", PLAIN.decode(opened, "message"))
-        return OutboxRow(*said, body["to"], body["url"], body["payload"])
+        return OutboxRow(*row[:-1], **body)
 
 
 # ── After a dump was restored elsewhere ────────────────────────────────────────────────────────────────────────────
