@@ -8,7 +8,12 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from bide.runtime import Bide
+from bide.server import links
+from bide.server.auth.protect import protect
 from bide.server.context import Context
+from bide.server.hooks import inbound, outbox_routes
+from bide.server.hooks.outbound import Outbound
+from bide.server.native import feed
 from bide.server.observe.setup import observe
 from bide.server.problems import handle_problems
 from bide.server.settings import Settings
@@ -18,17 +23,25 @@ from bide.server.streams.hub import Hub
 def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
     """Return the server of an application, for any ASGI server; `bide serve` runs it with uvicorn."""
     settings = settings or Settings()
+    inbound.check_hooks(settings.hooks)
+    outbound = Outbound(app, settings)
 
     @asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
         context = Context(app, settings, Hub(app.store))
         api.state.bide = context
         api.state.metrics.watch(context)
-        async with context.hub.watching():
+        async with context.hub.watching(), outbound.running():
             yield
             context.stopping.set()
 
     api = FastAPI(title="Bide", lifespan=lifespan)
     handle_problems(api)
+    api.include_router(inbound.router)
+    api.include_router(outbox_routes.router)
+    api.include_router(feed.router)
+    api.include_router(links.router)
+    api.include_router(links.public_router)
+    protect(api, app, settings)  # around all routes
     observe(api, settings)  # the last: it goes around everything else
     return api

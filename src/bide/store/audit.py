@@ -91,9 +91,10 @@ class Auditing:
 
 
 def _opened(bodies: Bodies, tx: Transaction, row: Row) -> AuditEntry:
-    *columns, body = row
-    place = audit_place(dict(zip(AuditEntry._fields, columns, strict=False)))
+    entry_id, owner, actor, action, subject, thread_id, at, body = row
+    place = audit_place(dict(zip(AuditEntry._fields, row, strict=False)))
     opened = bodies.open(tx, place, body)
     with noticing_damage(place):
         said = cast("dict[str, Any]", PLAIN.decode(opened, "audit"))
-        return AuditEntry(*columns, said["outcome"], said["details"])
+        came, details = said["outcome"], said["details"]
+    return AuditEntry(entry_id, owner, actor, action, subject, thread_id, at, came, details)

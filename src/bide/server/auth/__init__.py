@@ -1,1 +1,1 @@
-"""Who calls, and what they may do."""
+"""Who may come in, how often, and with how much; and who has decided what."""

@@ -47,7 +47,7 @@ _TABLE: tuple[tuple[str, str, Need], ...] = (
     ("*", "/hooks/{*}", _DOOR),
     ("*", "/w/{*}", _DOOR),
     ("*", "/login", _DOOR),
-    ("POST", "/logout", _READ),
+    ("POST", "/logout", _DOOR),
     # Streams
     ("GET", "/events", _STREAM),
     ("GET", "/events/{*}", _STREAM),

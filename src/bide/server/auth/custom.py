@@ -38,8 +38,8 @@ class CustomAuth:
         ]
         if missing:
             raise SettingsError(
-                f"auth.handler is a {type(auth).__name__}, and no Auth object: it has no {', '.join(missing)}. Make one "
-                f"with `from langgraph_sdk import Auth; auth = Auth()`."
+                f"auth.handler is a {type(auth).__name__}, and no Auth object: it has no {', '.join(missing)}. Make "
+                f"one with `from langgraph_sdk import Auth; auth = Auth()`."
             )
         if auth._authenticate_handler is None:
             raise SettingsError("The Auth object has no handler that says who calls: add one with @auth.authenticate.")
@@ -105,7 +105,7 @@ class _Headers(dict[bytes, bytes]):
 
     def get(self, name: Any, default: Any = None) -> Any:
         """Return a header, or something else."""
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401 — that would be this very method
 
 
 def _raw(name: str) -> bytes:

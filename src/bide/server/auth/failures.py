@@ -11,6 +11,7 @@ import logging
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bide.server.auth.refusal import Refused, refuse
+from bide.server.observe.requests import route_of
 
 logger = logging.getLogger("bide.server")
 
@@ -38,6 +39,6 @@ class Failures:
         except Exception as error:
             if has_begun:
                 raise  # half of an answer is there: all that is left is to cut it off
-            logger.exception("%s %s failed.", scope["method"], scope["path"], exc_info=error)
+            logger.exception("%s %s failed.", scope["method"], route_of(scope), exc_info=error)
             refused = Refused(500, "The server failed to answer; its log says why.")
             await refuse(refused, scope, receive, noted)

@@ -120,7 +120,9 @@ def read_keys(text: bytes) -> dict[str, Mapping[str, Any]]:
     said = json.loads(text)
     if not isinstance(said, dict) or not isinstance(said.get("keys"), list):
         raise ValueError("it is no set of keys: {'keys': […]}")
-    found = {str(one.get("kid", "")): one for one in said["keys"] if isinstance(one, dict) and _signs(one)}
+    found: dict[str, Mapping[str, Any]] = {
+        str(one.get("kid", "")): one for one in said["keys"] if isinstance(one, dict) and _signs(one)
+    }
     if not found:
         raise ValueError("there is no key in it that signs, of a kind that is known here (RSA, EC, Ed25519)")
     return found
