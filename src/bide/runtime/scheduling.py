@@ -56,6 +56,10 @@ class OwnOptions(TypedDict, total=False):
     paused: bool | None
     """Whether it begins paused; left out, it stays as it is."""
     on_end: OnEnd
+    is_of_thread: bool
+    """Whether it is over when its thread is gone; otherwise the next run makes that thread again."""
+    metadata: Mapping[str, Any] | None
+    """What is said about each new thread, for those who list threads."""
     about: Mapping[str, Any] | None
     """Kept with the schedule, for whoever made it."""
 
@@ -97,7 +101,7 @@ class Schedules:
         # A schedule has nothing to go on with: without an input, each run begins with an empty one.
         given = {} if input is None else input
         start = read_start(known, given, {"if_busy": "enqueue", **said}, self.store.clock)
-        jitter, until, about = own.get("jitter"), own.get("until"), own.get("about")
+        jitter, until, metadata, about = own.get("jitter"), own.get("until"), own.get("metadata"), own.get("about")
         plan = Plan(
             name=_checked_name(name),
             input=start.input,
@@ -111,7 +115,9 @@ class Schedules:
             missed=own.get("missed", "once"),
             end_at=None if until is None else _instant(until),
             on_end=own.get("on_end", "keep"),
+            is_of_thread=own.get("is_of_thread", False) and start.thread_id is not None,
             notes=start.notes,
+            metadata=None if metadata is None else dict(metadata),
             about=None if about is None else dict(about),
         )
         owner = self._owner(start.owner)

@@ -12,9 +12,14 @@ from bide.store.queue_rows import WaitView
 _ID = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
 
 
+def is_id(given: str) -> bool:
+    """Tell whether a text could be an id: only those are looked up."""
+    return _ID.fullmatch(given) is not None
+
+
 def checked_id(what: str, given: str) -> str:
     """Refuse an id that no client would make on purpose; it is going to be part of addresses and logs."""
-    if not _ID.fullmatch(given):
+    if not is_id(given):
         raise Problem(422, f"{what} {given[:80]!r} is no id: use 1 to 128 letters, digits and _ . : @ -")
     return given
 

@@ -38,8 +38,12 @@ class Plan(NamedTuple):
     end_at: Instant | None = None
     """After this it starts nothing."""
     on_end: OnEnd = "keep"
+    is_of_thread: bool = False
+    """Whether it is over when its thread is gone; otherwise the next run makes that thread again."""
     notes: bytes | None = None
     """What is to be found again with each run."""
+    metadata: Mapping[str, Any] | None = None
+    """What is said about each new thread, for those who list threads."""
     about: Mapping[str, Any] | None = None
     """What whoever made it wants to find again with the schedule."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from bide.clock import Instant, iso
@@ -63,9 +64,16 @@ class Scheduling:
 
         return store.database.write("schedule", put)
 
-    def plan_of(self, row: ScheduleRow) -> Plan:
-        """Read what a schedule starts each time."""
-        return self._store.database.read(lambda tx: open_plan(self._store.bodies, tx, row))
+    def planned(self, owner: str) -> list[tuple[ScheduleRow, Plan]]:
+        """Read all schedules of an owner, each with what it starts."""
+        store, every = self._store, sys.maxsize
+
+        def read(tx: Transaction) -> list[tuple[ScheduleRow, Plan]]:
+            params = {"owner": owner, "after": "", "most": every}
+            rows = map(_row, tx.all("list_schedules", params))
+            return [(row, open_plan(store.bodies, tx, row)) for row in rows]
+
+        return store.database.read(read)
 
     def schedule_of(self, owner: str, name: str) -> ScheduleRow | None:
         """Read a schedule."""
@@ -187,6 +195,9 @@ class _Firing:
             return 0
         row = _row(held)
         plan = open_plan(self.writing.bodies, tx, row)
+        if plan.is_of_thread and not self._has_thread(row, plan):
+            tx.send("delete_schedule", {"schedule_id": schedule_id})
+            return 0
         due = cron_of(row.cron, row.timezone).due(row.next_at, now, plan.missed)
         instants = [instant for instant in due.instants if not _is_over(plan, instant)]
         started = sum(self._start(row, plan, instant) for instant in instants)
@@ -195,6 +206,11 @@ class _Firing:
         key = {"schedule_id": schedule_id, "next_at": next_at, "last_at": last_at, "error": None}
         tx.send("move_schedule", key)
         return started
+
+    def _has_thread(self, row: ScheduleRow, plan: Plan) -> bool:
+        """Whether the thread of a schedule is there, and not another one that has taken its name."""
+        found = self.writing.tx.one("owner_of_thread", {"thread_id": plan.thread_id})
+        return found is not None and found[0] == row.owner
 
     def _start(self, row: ScheduleRow, plan: Plan, instant: Instant) -> bool:
         """Start the run of one instant. Its key is the instant's: also a clock that was set back starts it once."""
@@ -220,9 +236,18 @@ class _Firing:
         accepting = Accepting(self.writing, start)
         started = accepting.accept()
         self.ended += accepting.ended
-        if started.is_new and plan.thread_id is None and plan.on_end == "delete":
-            let_go_when_it_ends(self.writing.tx, started.thread_id)
+        if started.is_new and plan.thread_id is None:
+            self._note(row, plan, started.thread_id)
         return started.is_new
+
+    def _note(self, row: ScheduleRow, plan: Plan, thread_id: str) -> None:
+        """Note what is said about a new thread, and whether it is to be kept."""
+        if plan.metadata is not None:
+            from bide.store.notes import note_new_thread  # it knows the store, of which this is a part
+
+            note_new_thread(self.writing, row.owner, thread_id, plan.metadata)
+        if plan.on_end == "delete":
+            let_go_when_it_ends(self.writing.tx, thread_id)
 
 
 def _is_over(plan: Plan, instant: Instant) -> bool:

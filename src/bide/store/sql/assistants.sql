@@ -83,3 +83,7 @@ SET body = :new
 WHERE assistant_id = :assistant_id
 AND version = :version
 AND body = :old
+
+-- name: made_at
+SELECT min(applied_at)
+FROM migrations
