@@ -156,7 +156,7 @@ class Cron:
             "schedule": row.cron,
             "timezone": self.said.get("timezone") if self.is_clients else row.timezone,
             "created_at": iso(row.created_at),
-            "updated_at": iso(self.said.get("updated_at") or row.created_at),
+            "updated_at": iso(max(row.created_at, self.said.get("updated_at") or 0)),
             "payload": {**jsonable(self.said.get("payload") or {}), "assistant_id": self.assistant_id},
             "user_id": self.said.get("user_id"),
             "next_run_date": iso(row.next_at) if is_waiting else None,

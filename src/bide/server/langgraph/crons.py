@@ -123,8 +123,11 @@ def _merged(cron: Cron, asked: CronPatch) -> Fields:
 def _put(ctx: Context, caller: Caller, assistant: Assistant, said: Fields) -> None:
     """Keep a cron as a schedule: under its id, with what the client said about it."""
     noted = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
+    told = {**said["metadata"], "cron_id": said["cron_id"]}
     kept = {name: said[name] for name in ("cron_id", "timezone", "metadata", "payload", "user_id")}
     about = {**kept, "assistant_id": assistant.assistant_id, "updated_at": ctx.app.store.clock.now()}
+    options = options_of(ctx, caller, assistant, said["payload"], told)
+    options |= {"thread_id": said["thread_id"], "owner": caller.owner}
     ctx.app.schedule(
         said["cron_id"],
         assistant.graph_id,
@@ -135,11 +138,9 @@ def _put(ctx: Context, caller: Caller, assistant: Assistant, said: Fields) -> No
         paused=not said["enabled"],
         on_end="keep" if said["thread_id"] is not None else said["on_run_completed"],
         is_of_thread=True,
-        metadata={**said["metadata"], **noted, "cron_id": said["cron_id"]},
+        metadata={**told, **noted},
         about=about,
-        thread_id=said["thread_id"],
-        owner=caller.owner,
-        **options_of(assistant, said["payload"], said["metadata"], said["cron_id"]),
+        **options,
     )
     if said["thread_id"] is not None:
         note_thread(ctx.app.store, caller.owner, said["thread_id"], noted, is_new=True)

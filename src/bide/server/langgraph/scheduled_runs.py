@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from bide.runtime.starts import StartOptions
+from bide.server.caller import Caller
+from bide.server.context import Context
+from bide.server.hooks.targets import check_target
 from bide.server.langgraph.assistant_shapes import Assistant
+from bide.server.langgraph.run_requests import RunBody, notes_of, said_of
 
 
-def options_of(assistant: Assistant, payload: Mapping[str, Any], metadata: Mapping[str, Any], cron_id: str) -> Any:
-    """Return the options of `app.schedule` for runs of an assistant: its own config, under what the client says."""
-    context = payload.get("context")
-    said = {
-        "config": _config(assistant, payload.get("config") or {}, {**metadata, "cron_id": cron_id}),
-        "context": (dict(assistant.context) or None) if context is None else context,
-        "interrupt_before": payload.get("interrupt_before"),
-        "interrupt_after": payload.get("interrupt_after"),
-        "durability": _durability(payload),
-        "if_busy": payload.get("multitask_strategy") or "enqueue",
-        "notes": {
-            "assistant_id": assistant.assistant_id,
-            "metadata": {**metadata, "cron_id": cron_id},
-            "webhook": payload.get("webhook"),
-            "kwargs": dict(payload),
-            "multitask_strategy": payload.get("multitask_strategy") or "enqueue",
-        },
+def options_of(
+    ctx: Context, caller: Caller, assistant: Assistant, payload: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> StartOptions:
+    """Return the options of `app.schedule`: the runs of a cron are the same as those that a client starts itself.
+
+    A thread that is busy, or waits for an answer, has them put behind, unless the client says otherwise.
+    """
+    known = {name: value for name, value in payload.items() if name in RunBody.model_fields}
+    body = RunBody.model_validate({**known, "assistant_id": assistant.assistant_id, "metadata": dict(metadata)})
+    if body.webhook is not None:
+        check_target(body.webhook, ctx.settings)
+    said: StartOptions = {
+        **said_of(body, assistant, caller),
+        "tell": (*body.modes, "subgraphs") if body.stream_subgraphs else body.modes,
+        "notes": notes_of(body, assistant),
+        "if_busy": body.multitask_strategy or "enqueue",
     }
-    return cast("StartOptions", {name: value for name, value in said.items() if value is not None})
-
-
-def _config(assistant: Assistant, given: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
-    own = assistant.config
-    told = {"assistant_id": assistant.assistant_id, "graph_id": assistant.graph_id}
-    return {
-        **own,
-        **given,
-        "configurable": {**(own.get("configurable") or {}), **(given.get("configurable") or {}), **told},
-        "metadata": {**(own.get("metadata") or {}), **(given.get("metadata") or {}), **metadata, **told},
-    }
-
-
-def _durability(payload: Mapping[str, Any]) -> str | None:
-    if payload.get("durability") is not None:
-        return str(payload["durability"])
-    return "exit" if payload.get("checkpoint_during") is False else None
+    if body.durability is None and payload.get("checkpoint_during") is False:
+        said["durability"] = "exit"
+    return said

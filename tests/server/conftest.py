@@ -1,0 +1,59 @@
+"""A real server on loopback, over a store of each kind, with a worker: `server`, or `serve(settings)` for another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bide import Bide, Store
+from bide.server import Settings, create_app
+from tests.server.graphs import all_graphs
+from tests.server.running import running_server
+from tests.stores import opened_store
+
+SERVED = ("file", "postgres")
+
+
+@dataclass
+class Running:
+    """A server that runs."""
+
+    url: str
+    app: Bide
+    settings: Settings
+
+
+Serve = Callable[..., Running]
+
+
+@pytest.fixture(params=SERVED)
+def served_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """The store under the server."""
+    with opened_store(request, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def serve(served_store: Store) -> Iterator[Serve]:
+    """Start a server with these settings; several share the store."""
+    with ExitStack() as until_the_end:
+
+        def start(settings: Settings | None = None, *, worker: bool = True) -> Running:
+            app = Bide(served_store, all_graphs())
+            if worker:
+                until_the_end.enter_context(app.worker(poll=0.05))
+            settings = settings or Settings()
+            url = until_the_end.enter_context(running_server(create_app(app, settings)))
+            return Running(url, app, settings)
+
+        yield start
+
+
+@pytest.fixture
+def server(serve: Serve) -> Running:
+    """A server without authentication, and a worker."""
+    return serve()
