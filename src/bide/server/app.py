@@ -13,6 +13,7 @@ from bide.server.auth.protect import protect
 from bide.server.context import Context
 from bide.server.hooks import inbound, outbox_routes
 from bide.server.hooks.outbound import Outbound
+from bide.server.langgraph import assistants, crons, graphs, info, items
 from bide.server.native import feed
 from bide.server.observe.setup import observe
 from bide.server.problems import handle_problems
@@ -37,6 +38,8 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
 
     api = FastAPI(title="Bide", lifespan=lifespan)
     handle_problems(api)
+    for part in (info, assistants, graphs, crons, items):
+        api.include_router(part.router)
     api.include_router(inbound.router)
     api.include_router(outbox_routes.router)
     api.include_router(feed.router)
