@@ -3,6 +3,9 @@
 Nothing is lost and nothing comes twice, though transactions commit in another order than they began. A place is written
 "<transaction>-<position>"; on SQLite, where writers take turns, the transaction is 0. What runs were asked to tell
 while they ran (`told.…`) is not in it, nor is the past of a thread that was imported.
+
+On PostgreSQL two lines of one thread may change places, if their transactions wanted it at the same moment and the one
+that began later got it first. Their numbers tell.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ class FeedEvent(NamedTuple):
     graph: str
     thread_id: str
     number: int
-    """Its number in the log of its thread."""
+    """Its number in the log of its thread, where that order matters."""
     seq: int
     """After which checkpoint it came."""
     run_id: str | None

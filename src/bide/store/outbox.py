@@ -160,7 +160,7 @@ def mark_failed(store: Store, row: OutboxRow, error: str, *, wait: int = 0, is_h
     `wait` is for how many milliseconds its receiver wants to be left alone.
     """
     now = store.clock.now()
-    # Counted on when a dead one is sent again: it has all attempts anew.
+    # Counted on when a dead one is sent again, which then has as many once more.
     is_last = is_hopeless or row.attempts % ATTEMPTS == 0
     status: MessageStatus = "dead" if is_last else "open"
     next_at = now if is_last else now + delay_after(row.attempts, wait)

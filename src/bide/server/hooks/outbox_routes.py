@@ -72,7 +72,7 @@ def message(server: Server, caller: Who, message_id: Annotated[str, Path(max_len
 
 @router.post("/outbox/{message_id}/retry", summary="Send a message again that was not heard")
 def retry(server: Server, caller: Who, message_id: Annotated[str, Path(max_length=64)]) -> MessageShown:
-    """Send a message again, at once, that was given up or is to be tried later; it has all its attempts anew."""
+    """Send a message again, at once, that was given up or is to be tried later."""
     need(caller, ADMIN)
     _owned(server, caller.owner, message_id)
     if not retry_dead(server.app.store, message_id):
