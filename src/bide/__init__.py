@@ -56,6 +56,7 @@ from bide.errors import (
     UnstorableValueError,
     ValueTooLargeError,
     WaitCancelled,
+    WaitChangedError,
     WaitExpired,
     WaitExpiredError,
 )
@@ -208,6 +209,7 @@ __all__ = [
     "UntrackedValue",
     "ValueTooLargeError",
     "WaitCancelled",
+    "WaitChangedError",
     "WaitExpired",
     "WaitExpiredError",
     "Wake",

@@ -39,6 +39,7 @@
         ├── ConflictError          somebody else was faster; nothing was written
         │   ├── ThreadBusyError    another run is live on this thread
         │   ├── AlreadyAnsweredError  the question has its answer already
+        │   ├── WaitChangedError   the wait is not as it was when it was read
         │   ├── IdempotencyError   a key was used before, for something else
         │   ├── LeaseLostError     another worker has taken this run over
         │   ├── ThreadDeletedError the thread was deleted since it was read
@@ -284,6 +285,10 @@ class AlreadyAnsweredError(ConflictError):
         super().__init__(message)
         self.outcome = outcome
         """Who was first, when and through what, where that is known."""
+
+
+class WaitChangedError(ConflictError):
+    """The wait has changed since it was read; nothing was written."""
 
 
 class IdempotencyError(ConflictError):

@@ -121,6 +121,11 @@ class Following:
             self._nap = SHORTEST_NAP
         return [event for event in events if not event.kind.startswith(TOLD)]
 
+    def so_far(self) -> list[Event]:
+        """Return what has happened behind the last event, a page at most, without waiting for more."""
+        tail, self._ahead = self._ahead or self._look(), None
+        return [] if tail is None or tail.uid != self._uid else [self._event(tail, told) for told in merged(tail)]
+
     def _look(self) -> Tail | None:
         after = (self.cursor.seq, self.cursor.number)
         return self.store.database.read(lambda tx: read_tail(tx, self.store.bodies, self.thread_id, after, PAGE))

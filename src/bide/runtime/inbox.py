@@ -68,11 +68,13 @@ class Inbox:
         via: str = "wake",
         key: str | None = None,
         leaf: str | None = None,
+        expected: str | None = None,
     ) -> Woken:
         """Answer a wait: its thread goes on, once. The first answer stands; whoever comes later is told who was first.
 
         The answer is checked against what the wait asks for before it counts. The same `key` may be sent again and
-        again. Where a wait needs several decisions, `leaf` names the one that this is.
+        again. Where a wait needs several decisions, `leaf` names the one that this is. `expected` is the version of the
+        wait that the answer was made for: if it has changed since, nothing is written.
         """
         row, value = self._row(wait_id), plain_of(value)
         chosen = None if row.needs.condition is None else leaf_for_people(row, leaf)
@@ -80,7 +82,7 @@ class Inbox:
             check_answer(row, chosen, value)
         number = None if chosen is None else chosen.number
         kind = "approval" if chosen is None else chosen.kind
-        outcome = self.store.wake(wait_id, Answering(value, by, via, key, number, kind))
+        outcome = self.store.wake(wait_id, Answering(value, by, via, key, number, kind, expected))
         return _woken(outcome)
 
     def resume(
@@ -100,23 +102,29 @@ class Inbox:
             )
         return self.wake(waiting[0].id, value, by=by, via="resume", key=key)
 
-    def extend(self, wait_id: str, timeout: Duration | None = None, *, by: str | None = None) -> bool:
+    def extend(
+        self, wait_id: str, timeout: Duration | None = None, *, by: str | None = None, expected: str | None = None
+    ) -> bool:
         """Give a wait so much time from now on, or no deadline at all; return whether it was still open."""
         deadline = None if timeout is None else self.store.clock.now() + milliseconds(timeout, "timeout")
-        return self.store.extend_wait(wait_id, deadline, by=by)
+        return self.store.extend_wait(wait_id, deadline, by=by, expected=expected)
 
-    def reassign(self, wait_id: str, assignees: Sequence[str], *, by: str | None = None) -> bool:
+    def reassign(
+        self, wait_id: str, assignees: Sequence[str], *, by: str | None = None, expected: str | None = None
+    ) -> bool:
         """Let others be asked; return whether the wait was still open."""
-        return self.store.reassign_wait(wait_id, names("assignees", assignees), by=by)
+        return self.store.reassign_wait(wait_id, names("assignees", assignees), by=by, expected=expected)
 
-    def snooze(self, wait_id: str, duration: Duration | None = None, *, by: str | None = None) -> bool:
+    def snooze(
+        self, wait_id: str, duration: Duration | None = None, *, by: str | None = None, expected: str | None = None
+    ) -> bool:
         """Keep a wait out of the inbox for so long, and its reminders quiet; None shows it again at once.
 
         Return whether it was still open. Its deadline stays.
         """
         now = self.store.clock.now()
         until = now if duration is None else now + milliseconds(duration, "duration")
-        return self.store.snooze_wait(wait_id, until, by=by)
+        return self.store.snooze_wait(wait_id, until, by=by, expected=expected)
 
     # ── Facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -179,7 +187,19 @@ class Inbox:
         if found is not None:
             row, fact = found
             return explain_fact(self.store, fact, row.delivery_id, row.owner)
-        return explain_fact(self.store, self._fact(what, payload, kind, source, None), None, owner)
+        return self.foresee(what, payload, kind=kind, source=source, owner=owner)
+
+    def foresee(
+        self,
+        name: str,
+        payload: Any = None,
+        *,
+        kind: str = "event",
+        source: str | None = None,
+        owner: str | None = None,
+    ) -> Explanation:
+        """Say whom a fact would wake that has not come yet, and why not the others; nothing is stored."""
+        return explain_fact(self.store, self._fact(name, payload, kind, source, None), None, owner)
 
 
 def _woken(outcome: Outcome) -> Woken:

@@ -128,6 +128,11 @@ class Schedules:
         """List schedules by their names; `after` is the last name that was seen."""
         return [_shown(row) for row in self.store.schedules(self._owner(owner), after=after or "", most=most)]
 
+    def find_schedule(self, name: str, *, owner: str | None = None) -> Schedule | None:
+        """Return a schedule, if there is one of this name."""
+        row = self.store.schedule_of(self._owner(owner), name)
+        return None if row is None else _shown(row)
+
     def unschedule(self, name: str, *, owner: str | None = None) -> bool:
         """Delete a schedule; return whether there was one. What it has started goes on."""
         return self.store.delete_schedule(self._owner(owner), name)

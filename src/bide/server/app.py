@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 from bide.runtime import Bide
-from bide.server import links
+from bide.server import links, native
 from bide.server.auth.protect import protect
 from bide.server.context import Context
 from bide.server.hooks import inbound, outbox_routes
@@ -43,6 +43,7 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
     api.include_router(inbound.router)
     api.include_router(outbox_routes.router)
     api.include_router(feed.router)
+    api.include_router(native.router)
     api.include_router(links.router)
     api.include_router(links.public_router)
     protect(api, app, settings)  # around all routes

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 
 from bide import errors
 from bide.errors import BideError
-from bide.store.item_errors import InvalidItemError
 from bide.server.observe.requests import route_of
+from bide.store.item_errors import InvalidItemError
 
 logger = logging.getLogger("bide.server")
 
@@ -27,6 +27,7 @@ _STATUS: Mapping[type[BideError], int] = {
     errors.ThreadPausedError: 409,
     errors.WaitExpiredError: 410,
     errors.ThreadDeletedError: 404,
+    errors.WaitChangedError: 412,
     errors.ConflictError: 409,
     errors.ValueTooLargeError: 413,
     errors.UnstorableValueError: 422,
@@ -47,7 +48,7 @@ def status_of(error: BideError) -> int:
 class Problem(Exception):
     """A refusal that is the server's own."""
 
-    def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> None:
+    def __init__(self, status: int, detail: str, /, *, headers: Mapping[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from bide.clock import Instant
@@ -129,6 +131,12 @@ class Chosen(NamedTuple):
     """Those that are snoozed until after this are left out."""
 
 
+def version_of(status: WaitStatus, deadline: Instant | None, assignees: Iterable[str], satisfied: Iterable[int]) -> str:
+    """Return what changes when a wait does: when it is settled, in part or whole, or put off, or given to others."""
+    said = repr((status.value, deadline, tuple(assignees), sorted(satisfied)))
+    return sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+
+
 class Answering(NamedTuple):
     """An answer from outside."""
 
@@ -140,6 +148,8 @@ class Answering(NamedTuple):
     """The leaf of the wait's condition that it is for; None for all of it."""
     kind: str = "approval"
     """What that leaf waits for."""
+    expected: str | None = None
+    """The version of the wait that was seen: if it has changed since, nothing is written."""
 
 
 class Outcome(NamedTuple):

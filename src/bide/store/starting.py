@@ -67,6 +67,11 @@ class Starting:
             store.ring()
         return started
 
+    def request_of(self, owner: str, key: str) -> str | None:
+        """Return the thread that somebody has asked for under a key of their own, if they have."""
+        row = self._store.database.read(lambda tx: tx.one("read_request", {"owner": owner, "key": key}))
+        return None if row is None else str(row[1])
+
     def retry(self, thread_id: str) -> Started:
         """Start a run like the last one of a thread, which failed or was cancelled: it goes on where that one stood."""
         store = self._store

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from bide.clock import Instant
-from bide.errors import AlreadyAnsweredError, UnknownInterruptError, WaitExpiredError
+from bide.errors import AlreadyAnsweredError, UnknownInterruptError, WaitChangedError, WaitExpiredError
 from bide.store.answering import answer_one, is_over, outcome_of
 from bide.store.database import Transaction
 from bide.store.facts import event_of, read_wait_row
 from bide.store.needed import close_needs
-from bide.store.queue_rows import Answering, Chosen, Outcome, WaitView
+from bide.store.queue_rows import Answering, Chosen, Outcome, WaitView, version_of
 from bide.store.settling import Held, Settling
 from bide.store.starting import Cancelling, cancel_one
 from bide.store.writes import Writing
@@ -107,7 +107,7 @@ class Waking:
         def settle(settling: Settling, wait: Held) -> Outcome:
             return answer_one(settling, wait, answering)
 
-        outcome = self._settle("wake", wait_id, settle)
+        outcome = self._settle("wake", wait_id, settle, answering.expected)
         if outcome.is_new or outcome.status is WaitStatus.OPEN:
             return outcome
         return self.tell_again(wait_id, answering)
@@ -140,7 +140,9 @@ class Waking:
             outcome=outcome,
         )
 
-    def cancel_wait(self, wait_id: str, *, by: str | None = None, reason: str = "cancelled") -> Outcome:
+    def cancel_wait(
+        self, wait_id: str, *, by: str | None = None, reason: str = "cancelled", expected: str | None = None
+    ) -> Outcome:
         """Withdraw a question: the node that asked gets a `WaitCancelled`, which it may catch.
 
         Where no node asks, at a static pause or after a node that returned its question, the run is cancelled.
@@ -157,9 +159,11 @@ class Waking:
             settling.cancel(wait, by=by, reason=reason)
             return outcome_of(wait._replace(status=WaitStatus.CANCELLED), is_new=True)
 
-        return self._settle("cancel_wait", wait_id, settle)
+        return self._settle("cancel_wait", wait_id, settle, expected)
 
-    def extend_wait(self, wait_id: str, deadline: Instant | None, *, by: str | None = None) -> bool:
+    def extend_wait(
+        self, wait_id: str, deadline: Instant | None, *, by: str | None = None, expected: str | None = None
+    ) -> bool:
         """Give a wait another deadline; return whether it was still open."""
 
         def change(settling: Settling, wait: Held) -> bool:
@@ -169,9 +173,11 @@ class Waking:
             settling.log(wait, event_of("wait.extended", wait=wait_id, deadline=deadline, by=by))
             return True
 
-        return self._settle("extend_wait", wait_id, change)
+        return self._settle("extend_wait", wait_id, change, expected)
 
-    def reassign_wait(self, wait_id: str, assignees: tuple[str, ...], *, by: str | None = None) -> bool:
+    def reassign_wait(
+        self, wait_id: str, assignees: tuple[str, ...], *, by: str | None = None, expected: str | None = None
+    ) -> bool:
         """Let others be asked; return whether the wait was still open."""
 
         def change(settling: Settling, wait: Held) -> bool:
@@ -182,9 +188,9 @@ class Waking:
             settling.log(wait, event_of("wait.reassigned", wait=wait_id, assignees=list(assignees), by=by))
             return True
 
-        return self._settle("reassign_wait", wait_id, change)
+        return self._settle("reassign_wait", wait_id, change, expected)
 
-    def snooze_wait(self, wait_id: str, until: Instant, *, by: str | None = None) -> bool:
+    def snooze_wait(self, wait_id: str, until: Instant, *, by: str | None = None, expected: str | None = None) -> bool:
         """Keep a wait out of the inbox until then, when it is told of again; return whether it was still open.
 
         Reminders and escalations wait that long, too; the deadline does not. An instant that has passed wakes it up.
@@ -200,9 +206,9 @@ class Waking:
             settling.log(wait, event_of("wait.snoozed", wait=wait_id, until=until, by=by))
             return True
 
-        return self._settle("snooze_wait", wait_id, change)
+        return self._settle("snooze_wait", wait_id, change, expected)
 
-    def _settle(self, name: str, wait_id: str, change: Callable[[Settling, Held], T]) -> T:
+    def _settle(self, name: str, wait_id: str, change: Callable[[Settling, Held], T], expected: str | None = None) -> T:
         store = self._store
         row = store.database.read(lambda tx: tx.one("find_wait", {"wait_id": wait_id}))
         if row is None:
@@ -218,6 +224,7 @@ class Waking:
             held = settling.hold([(wait_id, row[1])])
             if wait_id not in held:
                 raise UnknownInterruptError(f"Wait {wait_id!r} is gone: its thread was deleted.")
+            _check_version(held[wait_id], expected)
             result = change(settling, held[wait_id])
             ended[:] = settling.ended
             return result
@@ -355,3 +362,13 @@ class Waking:
         """Return when something is due next, whatever it is."""
         row = self._store.database.read(lambda tx: tx.one("next_due", {}))
         return None if row is None else row[0]
+
+
+def _check_version(wait: Held, expected: str | None) -> None:
+    """Refuse whoever has seen the wait as it was before; one that is settled says so itself."""
+    found = version_of(wait.status, wait.deadline, wait.needs.assignees, wait.satisfied)
+    if expected is not None and wait.is_open and found != expected:
+        raise WaitChangedError(
+            f"Wait {wait.wait_id} of thread {wait.thread_id!r} has changed since it was read: it is {found!r} now. "
+            f"Nothing was written. Read it again, and decide then."
+        )

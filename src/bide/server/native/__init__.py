@@ -1,1 +1,11 @@
-"""What clients of LangGraph do not know of: waits, deliveries, schedules, events."""
+"""The native API: threads, waits, deliveries, schedules and conversations as Bide knows them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from bide.server.native import conversations, deliveries, resume, schedules, threads, wait_changes, waits
+
+router = APIRouter()
+for _part in (threads, resume, waits, wait_changes, deliveries, schedules, conversations):
+    router.include_router(_part.router)

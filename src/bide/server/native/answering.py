@@ -1,0 +1,126 @@
+"""An answer that comes over HTTP: read, checked, recorded once, written into the audit log, and told about."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from bide.errors import AlreadyAnsweredError, CodecError, InvalidAnswerError, WaitChangedError, WaitExpiredError
+from bide.runtime.answers import plain_of
+from bide.runtime.views import Woken, moment
+from bide.server.auth.audit import audit
+from bide.server.caller import Caller
+from bide.server.context import Context
+from bide.server.door import owned_wait
+from bide.server.native.described import Resolution, Told
+from bide.server.payloads import read_answer
+from bide.server.problems import Problem
+from bide.store.needed import PLAIN
+from bide.store.queue_rows import WaitView
+from bide.types import WaitStatus
+from bide.waits.wake import Wake
+
+
+class Given(NamedTuple):
+    """An answer as a client has sent it."""
+
+    value: Any
+    via: str
+    leaf: str | None = None
+    key: str | None = None
+    expected: str | None = None
+    action: str = "wait.answer"
+    note: str | None = None
+
+
+class Answered(Told):
+    """What came of an answer."""
+
+    status: Literal["resumed", "counted", "already_resolved", "already_counted"]
+    wait_id: str
+    thread_id: str
+    run_id: str
+    resolution: Resolution
+
+
+def give(server: Context, caller: Caller, wait_id: str, given: Given) -> Answered:
+    """Answer a wait of the caller's. Whoever is not the first is told who was, and the same again is told the same."""
+    row, app = owned_wait(server.app, caller, wait_id), server.app
+    wait = app.wait(wait_id)
+    said: dict[str, Any] = {"via": given.via, "leaf": given.leaf, "note": given.note}
+    try:
+        value = read_answer(wait, given.value, given.leaf)
+        woken = app.wake(
+            wait_id,
+            value,
+            by=caller.identity,
+            via=given.via,
+            key=given.key,
+            leaf=given.leaf,
+            expected=given.expected,
+        )
+    except InvalidAnswerError as error:
+        found = [{"pointer": one.pointer, "message": one.said} for one in error.misfits]
+        audit(server, caller, given.action, wait_id, row.thread_id, "refused", **said, problems=found)
+        raise Problem(422, str(error), error="InvalidAnswerError", status="open", problems=found) from None
+    except WaitChangedError:
+        audit(server, caller, given.action, wait_id, row.thread_id, "changed", **said)
+        raise
+    except (AlreadyAnsweredError, WaitExpiredError) as error:
+        again = _told_again(server, caller, wait_id, plain_of(value), given.leaf)
+        audit(server, caller, given.action, wait_id, row.thread_id, "late" if again is None else "duplicate", **said)
+        if again is None:
+            raise settled_before(server, wait_id, error) from None
+        return again
+    if not woken.is_new and woken.by != caller.identity:
+        # Another has used the same key: that does not make it the same answer.
+        audit(server, caller, given.action, wait_id, row.thread_id, "late", **said)
+        raise settled_before(server, wait_id, AlreadyAnsweredError(f"Wait {wait_id} was settled by another caller."))
+    audit(server, caller, given.action, wait_id, row.thread_id, woken.status if woken.is_new else "duplicate", **said)
+    return _told(woken, row)
+
+
+def settled_before(server: Context, wait_id: str, error: Exception) -> Problem:
+    """Return the refusal that says who has settled a wait, when, and through what."""
+    row = server.app.store.wait(wait_id)
+    assert row is not None, "it was there a moment ago"
+    # A part of it may be decided, while the whole is still open.
+    at = moment(row.answered_at)
+    resolution = {"by": row.answered_by, "at": None if at is None else at.isoformat(), "via": row.answered_via}
+    status = 410 if row.status is WaitStatus.EXPIRED else 409
+    return Problem(status, str(error), error=type(error).__name__, status=row.status.value, resolution=resolution)
+
+
+def _told(woken: Woken, row: WaitView) -> Answered:
+    words = {"resumed": "resumed", "counted": "counted", "already_counted": "already_counted"}
+    return Answered(
+        status=words.get(woken.status, "already_resolved"),  # type: ignore[arg-type]
+        wait_id=row.wait_id,
+        thread_id=row.thread_id,
+        run_id=row.run_id,
+        resolution=Resolution(by=woken.by, at=woken.at, via=woken.via),
+    )
+
+
+def _told_again(server: Context, caller: Caller, wait_id: str, value: Any, leaf: str | None) -> Answered | None:
+    """Return what came of the first answer, if this caller has given the very same before."""
+    row = server.app.store.wait(wait_id)
+    if row is None or row.status is not WaitStatus.ANSWERED or row.answer is None:
+        return None
+    try:
+        answer = PLAIN.decode(row.answer, "answer")
+    except CodecError:
+        return None  # it is of a type of the graph's, so it did not come this way
+    said, by = _part_of(answer, leaf, row.answered_by)
+    if by != caller.identity or said != value or type(said) is not type(value):
+        return None
+    return _told(Woken("already_answered", wait_id, row.thread_id, by, moment(row.answered_at), row.answered_via), row)
+
+
+def _part_of(answer: Any, leaf: str | None, by: str | None) -> tuple[Any, str | None]:
+    """Return what one part of an answer says, and who said it."""
+    if not isinstance(answer, Wake):
+        return answer, by
+    if leaf is not None and answer.winner is None and isinstance(answer.value, dict):
+        part = answer.value.get(leaf)
+        return (part.value, part.by) if isinstance(part, Wake) else (None, None)
+    return answer.value, answer.by
