@@ -13,9 +13,9 @@ from bide.server.auth.protect import protect
 from bide.server.context import Context
 from bide.server.hooks import inbound, outbox_routes
 from bide.server.hooks.outbound import Outbound
-from bide.server.langgraph import assistants, crons, graphs, info, items
+from bide.server.langgraph import assistants, crons, graphs, info, items, runs, states, threads
 from bide.server.native import feed
-from bide.server.observe.setup import observe
+from bide.server.observe.setup import NO_TELEMETRY, observe
 from bide.server.problems import handle_problems
 from bide.server.settings import Settings
 from bide.server.streams.hub import Hub
@@ -36,9 +36,9 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
             yield
             context.stopping.set()
 
-    api = FastAPI(title="Bide", lifespan=lifespan)
+    api = FastAPI(title="Bide", lifespan=lifespan, telemetry=NO_TELEMETRY)
     handle_problems(api)
-    for part in (info, assistants, graphs, crons, items):
+    for part in (info, assistants, graphs, crons, items, threads, states, runs):
         api.include_router(part.router)
     api.include_router(inbound.router)
     api.include_router(outbox_routes.router)

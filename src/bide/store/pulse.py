@@ -1,4 +1,4 @@
-"""How a store is doing: a few counts for whoever looks every few seconds, each answered by an index alone."""
+"""How a store is doing: a few counts for whoever looks every few seconds, each found by an index."""
 
 from __future__ import annotations
 

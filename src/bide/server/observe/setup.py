@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI
 
 from bide.server.observe.health import router
@@ -9,6 +11,9 @@ from bide.server.observe.metrics import Metrics
 from bide.server.observe.requests import Observed
 from bide.server.observe.tracing import Tracing
 from bide.server.settings import Settings
+
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False}
+"""FastAPI would make spans of its own, whoever asked for them, with addresses in which there are tokens."""
 
 
 def observe(api: FastAPI, settings: Settings) -> None:

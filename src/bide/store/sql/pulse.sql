@@ -1,4 +1,4 @@
--- How a store is doing, for whoever looks every few seconds: counts that an index alone answers, whatever else there is.
+-- How a store is doing, for whoever looks every few seconds: counts that an index finds, whatever else there is.
 
 -- name: count_live_runs
 -- Served by one_live_run, whose condition this repeats.
