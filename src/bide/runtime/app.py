@@ -72,7 +72,7 @@ class Bide(Inbox, Schedules):
         """Return what a start answers on a thread that waits; None when it is not for such a thread."""
         thread_id, key = options.get("thread_id"), options.get("key")
         is_later = options.get("delay") is not None or options.get("at") is not None
-        if thread_id is None or is_later or not takes_over(given, options.get("on_paused")):
+        if thread_id is None or is_later or not takes_over(given, options):
             return None
         if self.store.thread(str(thread_id)) is None:
             return None
@@ -139,6 +139,11 @@ class Bide(Inbox, Schedules):
         """List the runs of a thread, newest first."""
         check_known(self.store, str(thread_id))
         return [run_of(str(thread_id), row) for row in self.store.runs(str(thread_id), most=most)]
+
+    def run(self, thread_id: str | int, run_id: str) -> Run | None:
+        """Return a run of a thread, if there is one."""
+        row = self.store.run(str(thread_id), run_id)
+        return None if row is None else run_of(str(thread_id), row)
 
     def children(self, thread_id: str | int) -> Sequence[str]:
         """List the threads that a thread has spawned."""

@@ -85,6 +85,7 @@ def import_thread(
     *,
     replace: bool = False,
     encryption: Seal | None = None,
+    owner: str | None = None,
 ) -> ImportedThread:
     """Bring a thread in: all of it, or nothing."""
     now = store.clock.now()
@@ -95,7 +96,7 @@ def import_thread(
             name = found.thread_id if thread_id is None else str(thread_id)
             store.database.check_present()
             return store.database.write(
-                "import", lambda tx: _Import(tx, store.bodies, found, now).all(reader, name, replace=replace)
+                "import", lambda tx: _Import(tx, store.bodies, found, now, owner).all(reader, name, replace=replace)
             )
     except OSError as problem:
         raise StoreUnavailableError(f"The file {os.fspath(path)!r} cannot be read ({problem}).") from problem
@@ -175,9 +176,10 @@ def _is_text(value: str) -> bool:
 class _Import:
     """One import, in the transaction that does it."""
 
-    def __init__(self, tx: Transaction, bodies: Bodies, found: _Found, now: Instant) -> None:
+    def __init__(self, tx: Transaction, bodies: Bodies, found: _Found, now: Instant, owner: str | None = None) -> None:
         self.tx = tx
         self.bodies = bodies
+        self.owner = bodies.owner if owner is None else owner
         self.found = found
         self.now = now
         self.keys: dict[str, Mapping[int, str]] = {}
@@ -227,7 +229,7 @@ class _Import:
 
     def _write_thread(self, names: _Names) -> None:
         found = self.found
-        params: Values = {"thread_id": names.thread_id, "uid": names.uid, "owner": self.bodies.owner}
+        params: Values = {"thread_id": names.thread_id, "uid": names.uid, "owner": self.owner}
         params |= {
             "graph": found.graph,
             "events": found.events + 1,
@@ -254,12 +256,12 @@ class _Import:
                     row[column] = names.new(row[column])
             if table.name == "runs":
                 row["worker_id"] = NOBODY if row["status"] == "running" else None
-                row["owner"] = self.bodies.owner
+                row["owner"] = self.owner
             elif table.name == "conditions":
                 self._settle_in(row, names)
             closed = self._closed(table, row, names)
             if table.name == "waits":
-                wait_id, owner = closed["wait_id"], self.bodies.owner
+                wait_id, owner = closed["wait_id"], self.owner
                 self.keys[wait_id] = keys_of_wait(self.bodies, self.tx, owner, wait_id, closed["needs"])
             yield table, closed
 

@@ -87,15 +87,17 @@ class LookedAfter:
         *,
         replace: bool = False,
         encryption: Seal | None = None,
+        owner: str | None = None,
     ) -> ImportedThread:
         """Bring in a thread that `export_thread` wrote: under its own id or another one, all of it or nothing.
 
         `encryption` holds the keys of the file, if they are not this store's. If this life of the thread was here
-        before, the copy is another one: its questions and checkpoints have new ids.
+        before, the copy is another one: its questions and checkpoints have new ids. It belongs to the store's own
+        `owner`, unless another is named.
         """
         from bide.store.importing import import_thread
 
-        return import_thread(self._itself, path, thread_id, replace=replace, encryption=encryption)
+        return import_thread(self._itself, path, thread_id, replace=replace, encryption=encryption, owner=owner)
 
     def reseal(self, most: int | None = None) -> int:
         """Seal anew what is not sealed with the current key, so that older keys are no longer needed.

@@ -158,6 +158,7 @@ def _chores(plan: Plan) -> list[Chore]:
         *(_drop_logged(part) for stretch in plan.logged for part in _parts(stretch)),
         *(chore for wait_id in plan.waits for chore in _drop_wait(wait_id)),
         *(Chore("drop_run", {"run_id": run_id}) for run_id in plan.runs),
+        *(Chore("drop_run_notes", {"run_id": run_id}) for run_id in plan.runs),
         *_drop_events(*plan.events),
     ]
     hidden = [Chore("hide_checkpoint", {"ns": point.ns, "seq": point.seq}) for point in plan.hidden]

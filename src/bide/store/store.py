@@ -397,6 +397,11 @@ class Store(ApiKeys, Auditing, LookedAfter, Starting, Claiming, Waking, Deliveri
         row = self.database.read(lambda tx: tx.one("owner_of_thread", {"thread_id": thread_id}))
         return None if row is None else str(row[0])
 
+    def uid_of(self, thread_id: str) -> str | None:
+        """Return which life of a thread there is now."""
+        row = self.database.read(lambda tx: tx.one("peek_thread", {"thread_id": thread_id}))
+        return None if row is None else str(row[0])
+
     def waiting_threads(self, graph: str) -> list[str]:
         """Name the threads of a graph that wait for something."""
         return [str(row[0]) for row in self.database.read(lambda tx: tx.all("list_waiting", {"graph": graph}))]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
 from bide.clock import elapsed
-from bide.errors import StoreError
+from bide.errors import BideError, StoreError
 from bide.store import Store
 from bide.store.database import Transaction
 
@@ -59,8 +59,9 @@ class Hub:
         self._watches: dict[str | None, set[Watch]] = {}
         self._known: dict[str, News] = {}
         self._somebody = asyncio.Event()
-        # One for looking, one for standing at the doorbell: neither may wait for the requests of clients.
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="bide-hub")
+        # One for looking, one for standing at the doorbell, one for what clients have left behind: none of them may
+        # wait for the requests of others.
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="bide-hub")
 
     @property
     def followers(self) -> int:
@@ -80,6 +81,10 @@ class Hub:
             if not self._watches[thread_id]:
                 del self._watches[thread_id]
                 self._known.pop(thread_id or "", None)
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Do something in a thread, though whoever asked for it is gone."""
+        self._threads.submit(_tried, work)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -131,6 +136,13 @@ class Hub:
         for begin in range(0, len(wanted), AT_ONCE):
             found |= self.store.database.read(partial(_counters, wanted[begin : begin + AT_ONCE]))
         return found
+
+
+def _tried(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except BideError as problem:
+        logger.warning("What was to be done after a client had left failed: %s", problem)
 
 
 def _counters(wanted: list[str], tx: Transaction) -> dict[str, News]:

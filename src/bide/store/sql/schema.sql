@@ -370,6 +370,7 @@ CREATE TABLE run_notes (
     body        BYTEA  NOT NULL,
     PRIMARY KEY (thread_id, run_id)
 ) /* sqlite: WITHOUT ROWID */;
+CREATE INDEX notes_by_run ON run_notes (run_id);
 
 -- Threads that are made for one run, and go when it is over; `uid` is the life that was meant.
 CREATE TABLE passing_threads (

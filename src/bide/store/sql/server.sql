@@ -29,3 +29,110 @@ WHERE thread_id = :thread_id
 -- name: delete_run_notes
 DELETE FROM run_notes
 WHERE thread_id = :thread_id
+
+-- name: make_thread
+-- A thread that a client makes before it knows what for: it has no graph until its first run.
+INSERT INTO threads (thread_id, uid, owner, graph, events, created_at, pruned)
+VALUES (:thread_id, :uid, :owner, '', 0, :now, 0)
+ON CONFLICT (thread_id) DO NOTHING
+
+-- name: put_thread_notes
+INSERT INTO thread_notes (thread_id, updated_at, expires_at, body)
+VALUES (:thread_id, :now, :expires_at, :body)
+ON CONFLICT (thread_id) DO UPDATE
+SET updated_at = excluded.updated_at, expires_at = excluded.expires_at, body = excluded.body
+
+-- name: read_thread_notes
+SELECT updated_at, expires_at, body
+FROM thread_notes
+WHERE thread_id = :thread_id
+
+-- name: insert_label
+INSERT INTO thread_labels (label, thread_id)
+VALUES (:label, :thread_id)
+ON CONFLICT (label, thread_id) DO NOTHING
+
+-- name: list_expired_threads
+SELECT n.thread_id
+FROM thread_notes n
+WHERE n.expires_at <= :now
+ORDER BY n.expires_at
+LIMIT :most
+
+-- name: read_run_notes
+SELECT body
+FROM run_notes
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+
+-- name: drop_run_notes
+DELETE FROM run_notes
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+
+-- name: list_noted_threads
+-- Newest first, served by threads_by_age.
+SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at, r.error
+FROM threads t
+LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
+    (
+        SELECT l.run_id
+        FROM runs l
+        WHERE l.thread_id = t.thread_id
+        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+    ),
+    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id)
+)
+WHERE t.owner = :owner
+ORDER BY t.created_at DESC, t.thread_id DESC
+LIMIT :most
+
+-- name: list_labelled_threads
+-- The same among those with a label.
+SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at, r.error
+FROM thread_labels k
+JOIN threads t ON t.thread_id = k.thread_id
+LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
+    (
+        SELECT l.run_id
+        FROM runs l
+        WHERE l.thread_id = t.thread_id
+        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+    ),
+    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id)
+)
+WHERE k.label = :label
+AND t.owner = :owner
+ORDER BY t.created_at DESC, t.thread_id DESC
+LIMIT :most
+
+-- name: show_noted_thread
+SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at, r.error
+FROM threads t
+LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
+    (
+        SELECT l.run_id
+        FROM runs l
+        WHERE l.thread_id = t.thread_id
+        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+    ),
+    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id)
+)
+WHERE t.thread_id = :thread_id
+AND t.owner = :owner
+
+-- name: first_event_of_run
+-- Where the story of a run begins. Its first line is its start, so no line of it has a smaller number.
+SELECT min(number), min(seq)
+FROM events
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+
+-- name: thread_of_run
+-- Of a run that a client has started, and knows by its id alone.
+SELECT thread_id
+FROM run_notes
+WHERE run_id = :run_id

@@ -1,0 +1,165 @@
+"""Threads, states and runs as clients of LangGraph know them, with what is ours beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from bide.runtime.views import Run, Wait
+from bide.server.context import Context
+from bide.server.langgraph.wire import iso, jsonable
+from bide.server.payloads import interrupt_of
+from bide.store.notes import NotedThread
+from bide.types import RunStatus, StateSnapshot, TaskSnapshot
+
+THREAD_STATUS: Mapping[RunStatus | None, str] = {
+    None: "idle",
+    RunStatus.QUEUED: "busy",
+    RunStatus.READY: "busy",
+    RunStatus.RUNNING: "busy",
+    RunStatus.WAITING: "interrupted",
+    RunStatus.BLOCKED: "error",
+    RunStatus.DEAD: "error",
+    RunStatus.FAILED: "error",
+    RunStatus.DONE: "idle",
+    RunStatus.CANCELLED: "idle",
+}
+RUN_STATUS: Mapping[RunStatus, str] = {
+    RunStatus.QUEUED: "pending",
+    RunStatus.READY: "pending",
+    RunStatus.RUNNING: "running",
+    RunStatus.WAITING: "success",
+    RunStatus.BLOCKED: "error",
+    RunStatus.DEAD: "error",
+    RunStatus.FAILED: "error",
+    RunStatus.DONE: "success",
+    RunStatus.CANCELLED: "interrupted",
+}
+"""A run that has paused is over, to them: who answers starts another. One that was cancelled is `interrupted`."""
+
+
+def thread_shape(ctx: Context, thread: NotedThread) -> dict[str, Any]:
+    """Return a thread, with its state and what it asks."""
+    waits = asked(ctx, thread.thread_id) if thread.status is RunStatus.WAITING else []
+    values = None if thread.run_id is None and not thread.graph else state_values(ctx, thread)
+    interrupts: dict[str, list[Any]] = {}
+    for task_id, wait in waits:
+        interrupts.setdefault(task_id, []).append(jsonable(interrupt_of(wait)))
+    return {
+        "thread_id": thread.thread_id,
+        "created_at": iso(thread.created_at),
+        "updated_at": iso(thread.updated_at),
+        "state_updated_at": iso(thread.updated_at),
+        "metadata": jsonable(thread.metadata),
+        "status": THREAD_STATUS[thread.status],
+        "config": {},
+        "values": values,
+        "error": error_shape(thread.error) if THREAD_STATUS[thread.status] == "error" else None,
+        "interrupts": interrupts,
+        "graph_id": thread.graph or None,
+        "run_status": None if thread.status is None else thread.status.value,
+        "waiting_for": [wait.waiting_for for _, wait in waits],
+    }
+
+
+def asked(ctx: Context, thread_id: str) -> list[tuple[str, Wait]]:
+    """Return what a thread asks, each with the task that asks; pauses that nobody asked for are left out."""
+    rows = [row for row in ctx.app.store.waits_of(thread_id) if row.status == "open" and not row.is_consumed]
+    return [(row.task_id, ctx.app.wait(row.wait_id)) for row in rows if row.kind not in ("before", "after")]
+
+
+def state_values(ctx: Context, thread: NotedThread) -> Any:
+    """Return the state of a thread whose graph is known here."""
+    graph = ctx.app.graphs.find(thread.graph)
+    if graph is None:
+        return None
+    return jsonable(graph.get_state({"configurable": {"thread_id": thread.thread_id}}).values)
+
+
+def error_shape(error: str | None) -> dict[str, str]:
+    """Return an error as it was written down, "Class: text", taken apart."""
+    name, colon, text = (error or "").partition(": ")
+    if not colon or not name.isidentifier():
+        return {"error": "Error", "message": error or ""}
+    return {"error": name, "message": text}
+
+
+# ── States ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def state_shape(ctx: Context, snapshot: StateSnapshot) -> dict[str, Any]:
+    """Return a state; every key is there, since clients take them for granted."""
+    return {
+        "values": jsonable(snapshot.values),
+        "next": list(snapshot.next),
+        "tasks": [task_shape(ctx, task) for task in snapshot.tasks],
+        "checkpoint": checkpoint_shape(snapshot.config),
+        "parent_checkpoint": None if snapshot.parent_config is None else checkpoint_shape(snapshot.parent_config),
+        "checkpoint_id": checkpoint_shape(snapshot.config)["checkpoint_id"],
+        "parent_checkpoint_id": None
+        if snapshot.parent_config is None
+        else checkpoint_shape(snapshot.parent_config)["checkpoint_id"],
+        "metadata": jsonable(snapshot.metadata or {}),
+        "created_at": snapshot.created_at,
+        "interrupts": [question_shape(ctx, one) for one in snapshot.interrupts],
+    }
+
+
+def task_shape(ctx: Context, task: TaskSnapshot) -> dict[str, Any]:
+    """Return a task of a state."""
+    inner = task.state
+    is_place = isinstance(inner, Mapping)
+    return {
+        "id": task.id,
+        "name": task.name,
+        "path": jsonable(task.path),
+        "error": None if task.error is None else str(task.error),
+        "interrupts": [question_shape(ctx, one) for one in task.interrupts],
+        "checkpoint": checkpoint_shape(inner) if is_place else None,
+        "state": state_shape(ctx, inner) if isinstance(inner, StateSnapshot) else None,
+        "result": jsonable(task.result),
+    }
+
+
+def question_shape(ctx: Context, question: Any) -> dict[str, Any]:
+    """Return a question; one that is stored as a wait with what is known of that."""
+    row = ctx.app.store.wait(question.id)
+    told: dict[str, Any] = jsonable(question if row is None else interrupt_of(ctx.app.wait(question.id)))
+    return told
+
+
+def checkpoint_shape(config: Any) -> dict[str, Any]:
+    """Return a config that leads to a checkpoint as clients name it."""
+    inner = dict((config or {}).get("configurable") or {})
+    return {
+        "thread_id": inner.get("thread_id"),
+        "checkpoint_ns": inner.get("checkpoint_ns") or "",
+        "checkpoint_id": inner.get("checkpoint_id"),
+        "checkpoint_map": None,
+    }
+
+
+# ── Runs ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run_shape(run: Run, notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run, with what its client asked for."""
+    return {
+        "run_id": run.run_id,
+        "thread_id": run.thread_id,
+        "assistant_id": notes.get("assistant_id") or run.graph,
+        "created_at": _text(run.created_at),
+        "updated_at": _text(run.updated_at),
+        "status": RUN_STATUS[run.status],
+        "metadata": jsonable(notes.get("metadata") or {}),
+        "kwargs": jsonable(notes.get("kwargs") or {}),
+        "multitask_strategy": notes.get("multitask_strategy") or "enqueue",
+        "cancel_reason": run.error if run.status is RunStatus.CANCELLED else None,
+        "error": error_shape(run.error) if RUN_STATUS[run.status] == "error" else None,
+        "run_status": run.status.value,
+    }
+
+
+def _text(then: datetime) -> str:
+    return iso(round(then.timestamp() * 1000))

@@ -1,0 +1,80 @@
+"""A run as server-sent events: from its beginning or from the last event that was seen, and live until it rests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from anyio.to_thread import run_sync
+
+from bide.server.context import Context
+from bide.server.streams.log import Entry, Log, Place, begin_of_run
+from bide.server.streams.sse import HEARTBEAT, Part, frame
+from bide.server.streams.story import Story
+from bide.types import RunStatus
+
+RESTING = (RunStatus.WAITING, RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED, RunStatus.DEAD)
+
+
+class RunStream:
+    """Somebody who streams a run."""
+
+    def __init__(self, ctx: Context, story: Story, place: Place | None) -> None:
+        self.ctx = ctx
+        self.story = story
+        self.place = place
+        self.is_over = False
+        """Whether the run was told to its end; else its reader has left, or the server stops."""
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """Yield what goes over the wire. It ends with the run; when the server stops, it ends without an `end`."""
+        story = self.story
+        log = await run_sync(self._open)
+        async for entry in log.live():
+            if entry is None:
+                if await self._rests():
+                    yield frame(story.end(await self._status()), str(log.cursor))
+                    self.is_over = True
+                    return
+                yield HEARTBEAT
+                continue
+            for sent in await self._frames_of(entry):
+                yield sent
+            if story.status is not None:
+                self.is_over = True
+                return
+
+    def _open(self) -> Log:
+        story = self.story
+        begin = begin_of_run(self.ctx, story.thread_id, story.run_id)
+        is_there = self.place is not None and not story.is_stateful
+        return Log(self.ctx, story.thread_id, self.place.cursor if is_there and self.place is not None else begin)
+
+    async def _frames_of(self, entry: Entry) -> list[bytes]:
+        parts = await self._parts(entry)
+        return [
+            frame(sent, entry.id_of(number, len(parts)))
+            for number, sent in enumerate(parts, 1)
+            if not self._was_told(entry, number)
+        ]
+
+    async def _parts(self, entry: Entry) -> list[Part]:
+        if self.story.needs_the_store(entry):
+            return await run_sync(self.story.parts, entry)
+        return self.story.parts(entry)
+
+    def _was_told(self, entry: Entry, number: int) -> bool:
+        """Whether a part was seen before: everything up to the place, and some parts of what came next there."""
+        if self.place is None:
+            return False
+        told, here = self.place.cursor[:2], entry.before[:2]
+        if here < told and entry.after[:2] <= told:
+            return True
+        return here == told and number <= self.place.parts
+
+    async def _rests(self) -> bool:
+        """Whether all is told, and the run waits for somebody: to those who stream it, it is over."""
+        return self.story.is_paused and await self._status() in RESTING
+
+    async def _status(self) -> RunStatus:
+        row = await run_sync(self.ctx.app.store.run, self.story.thread_id, self.story.run_id)
+        return RunStatus.DONE if row is None else row.status
