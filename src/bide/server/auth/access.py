@@ -77,6 +77,13 @@ _TABLE: tuple[tuple[str, str, Need], ...] = (
     ("*", "/keys/{*}", _ADMIN),
     ("*", "/audit", _ADMIN),
     ("POST", "/threads/prune", _ADMIN),
+    # Forms of the inbox
+    ("GET", "/inbox/live", _STREAM),
+    ("POST", "/inbox/waits/{*}", _RESOLVE),
+    ("POST", "/inbox/threads/{*}", _RUN),
+    ("POST", "/inbox/agents/{*}", _RUN),
+    ("POST", "/inbox/schedules/{*}", _RUN),
+    ("POST", "/inbox/deliveries/try", _READ),
     # Answers, and what else settles or changes a wait
     ("POST", "/waits/{*}", _RESOLVE),
     ("PATCH", "/waits/{*}", _RESOLVE),
