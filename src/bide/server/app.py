@@ -16,6 +16,7 @@ from bide.server.hooks.outbound import Outbound
 from bide.server.langgraph import assistants, crons, graphs, info, items, runs, states, threads
 from bide.server.native import feed
 from bide.server.observe.setup import NO_TELEMETRY, observe
+from bide.server.pages import router as pages
 from bide.server.problems import handle_problems
 from bide.server.settings import Settings
 from bide.server.streams.hub import Hub
@@ -25,6 +26,7 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
     """Return the server of an application, for any ASGI server; `bide serve` runs it with uvicorn."""
     settings = settings or Settings()
     inbound.check_hooks(settings.hooks)
+    links.keep_tokens_out_of_logs()
     outbound = Outbound(app, settings)
 
     @asynccontextmanager
@@ -46,6 +48,7 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
     api.include_router(native.router)
     api.include_router(links.router)
     api.include_router(links.public_router)
+    api.include_router(pages.router)
     protect(api, app, settings)  # around all routes
     observe(api, settings)  # the last: it goes around everything else
     return api
