@@ -204,7 +204,7 @@ def _introduce(desk: Desk, app: Bide, settings: Settings, url: str) -> None:
         return
     graphs = [one.name for one in app.graphs]
     worker = (
-        f"here, {words.count(settings.concurrency, 'run')} at once" if settings.worker else "none here: bide worker"
+        f"here, {words.count(settings.concurrency, 'run')} at once" if settings.worker else "elsewhere: bide worker"
     )
     told = [
         ("inbox", f"{settings.public_url or url}/"),
