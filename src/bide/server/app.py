@@ -13,7 +13,7 @@ from bide.server.auth.protect import protect
 from bide.server.context import Context
 from bide.server.hooks import inbound, outbox_routes
 from bide.server.hooks.outbound import Outbound
-from bide.server.langgraph import assistants, crons, graphs, info, items, runs, states, threads
+from bide.server.langgraph import assistants, commands, crons, graphs, info, items, runs, states, threads
 from bide.server.native import feed
 from bide.server.observe.setup import NO_TELEMETRY, observe
 from bide.server.pages import router as pages
@@ -40,7 +40,7 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
 
     api = FastAPI(title="Bide", lifespan=lifespan, telemetry=NO_TELEMETRY)
     handle_problems(api)
-    for part in (info, assistants, graphs, crons, items, threads, states, runs):
+    for part in (info, assistants, graphs, crons, items, threads, states, runs, commands):
         api.include_router(part.router)
     api.include_router(inbound.router)
     api.include_router(outbox_routes.router)

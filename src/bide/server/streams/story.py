@@ -91,7 +91,7 @@ class Story:
     def _begin(self, entry: Entry) -> Iterator[Part]:
         yield part("metadata", {"run_id": self.run_id, "attempt": 1})
         if self.goes_on and "values" in self.modes and entry.row.seq:
-            snapshot = self._snapshot(entry, entry.row.seq)
+            snapshot = self.snapshot(entry, entry.row.seq)
             if snapshot is not None:
                 yield part("values", jsonable(snapshot.values))
 
@@ -101,7 +101,7 @@ class Story:
         self.is_paused = False
         if not self.modes & NEEDS_THE_STATE:
             return
-        snapshot = self._snapshot(entry, seq)
+        snapshot = self.snapshot(entry, seq)
         if snapshot is None:
             return  # retention has let it go
         if "values" in self.modes:
@@ -111,7 +111,8 @@ class Story:
         if "debug" in self.modes:
             yield part("debug", self._debugged(entry, "checkpoint", self._checkpoint(snapshot)))
 
-    def _snapshot(self, entry: Entry, seq: int) -> StateSnapshot | None:
+    def snapshot(self, entry: Entry, seq: int) -> StateSnapshot | None:
+        """Return the state at a checkpoint; None if it was let go, or its graph is not known here."""
         graph = self.ctx.app.graphs.find(entry.graph)
         uid = self.ctx.app.store.uid_of(self.thread_id)
         if graph is None or uid is None:
@@ -186,7 +187,7 @@ class Story:
         if entry.body.get("error"):
             yield part("error", error_shape(entry.body["error"]))
         if "values" in self.modes:
-            snapshot = self._snapshot(entry, entry.row.seq)
+            snapshot = self.snapshot(entry, entry.row.seq)
             values = {} if snapshot is None else jsonable(snapshot.values)
             yield part("values", {**(values if isinstance(values, dict) else {}), INTERRUPT: asks})
         if "updates" in self.modes:

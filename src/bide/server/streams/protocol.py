@@ -1,0 +1,206 @@
+"""The thread protocol: everything that happens in a thread, across its runs, as numbered events of channels.
+
+Events are numbered as they are made of the log, from its beginning, before anything is filtered: the same event has the
+same number on every connection and every server, so that whoever goes on from a number misses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bide.graph.telling import TOLD
+from bide.server.context import Context
+from bide.server.langgraph.shapes import state_shape
+from bide.server.langgraph.wire import jsonable
+from bide.server.payloads import interrupt_of
+from bide.server.streams.log import Entry
+from bide.server.streams.message_events import MessageEvents
+from bide.server.streams.story import Story
+from bide.store.tail import StepRow
+from bide.types import WaitStatus
+
+CHANNELS = ("values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "tasks", "custom")
+ALL_MODES = ("values", "updates", "messages-tuple", "custom", "tasks", "checkpoints", "subgraphs")
+"""What a run tells that the thread protocol starts: whoever subscribes later may want any of it."""
+_ENDS = {"run.done": "completed", "run.failed": "failed", "run.blocked": "failed", "run.dead": "failed"}
+
+
+class Happened(NamedTuple):
+    """One event."""
+
+    method: str
+    namespace: tuple[str, ...]
+    data: Any
+    at: int
+    node: str | None = None
+    is_past: bool = False
+    """Whether it is over, and only of interest to whoever counts: a question that was answered."""
+
+    @property
+    def channel(self) -> str:
+        """Where it is told."""
+        if self.method == "input.requested":
+            return "input"
+        if self.method == "custom" and isinstance(self.data, Mapping) and self.data.get("name"):
+            return f"custom:{self.data['name']}"
+        return self.method
+
+
+class Subscription(NamedTuple):
+    """What somebody wants to hear."""
+
+    channels: frozenset[str]
+    namespaces: tuple[tuple[str, ...], ...] = ()
+    depth: int | None = None
+    since: int = 0
+
+    def wants(self, number: int, happened: Happened) -> bool:
+        """Whether an event is to be told."""
+        if number <= self.since or happened.is_past:
+            return False
+        channel = happened.channel
+        if channel not in self.channels and not (channel.startswith("custom:") and "custom" in self.channels):
+            return False
+        return self._is_near(happened.namespace)
+
+    def _is_near(self, namespace: tuple[str, ...]) -> bool:
+        prefixes = self.namespaces or ((),)
+        return any(
+            _begins_with(namespace, prefix) and (self.depth is None or len(namespace) - len(prefix) <= self.depth)
+            for prefix in prefixes
+        )
+
+
+def _begins_with(namespace: Sequence[str], prefix: Sequence[str]) -> bool:
+    """Whether a namespace begins with another; a segment without an id stands for all of that name."""
+    if len(prefix) > len(namespace):
+        return False
+    pairs = zip(prefix, namespace, strict=False)
+    return all(one == other or (":" not in one and other.partition(":")[0] == one) for one, other in pairs)
+
+
+class ThreadStory:
+    """A thread, told from its beginning."""
+
+    def __init__(self, ctx: Context, thread_id: str) -> None:
+        self.ctx = ctx
+        self.thread_id = thread_id
+        self._state = Story(ctx, thread_id, "", (), subgraphs=True, goes_on=False)
+        self._messages: dict[tuple[str, ...], MessageEvents] = {}
+        self._inside: set[tuple[str, ...]] = set()
+
+    def happened(self, entry: Entry) -> list[Happened]:
+        """Return the events that an entry of the log is."""
+        return list(self._happened(entry))
+
+    def _happened(self, entry: Entry) -> Iterator[Happened]:
+        at = entry.row.at
+        if isinstance(entry.row, StepRow):
+            yield from self._finish_messages(at)
+            yield from self._values(entry, entry.row.seq)
+        elif entry.is_told:
+            yield from self._told(entry, at)
+        elif entry.kind in ("run.ready", "run.queued"):
+            yield self._lifecycle(entry, "started")
+        elif entry.kind in ("run.started", "run.resumed", "run.taken_over", "run.reaped"):
+            yield self._lifecycle(entry, "running")
+        elif entry.kind == "run.waiting":
+            yield from self._pause(entry)
+        elif entry.kind == "run.cancelled":
+            yield from self._finish_messages(at)
+            yield self._lifecycle(entry, "failed", error=f"cancelled: {(entry.body or {}).get('reason')}")
+        elif entry.kind in _ENDS:
+            yield from self._finish_messages(at)
+            error = (entry.body or {}).get("error")
+            yield self._lifecycle(entry, _ENDS[entry.kind], **({"error": error} if error else {}))
+
+    def _lifecycle(self, entry: Entry, event: str, **more: Any) -> Happened:
+        data = {"event": event, "graph_name": entry.graph, "run_id": entry.row.run_id, **more}
+        return Happened("lifecycle", (), data, entry.row.at)
+
+    def _values(self, entry: Entry, seq: int) -> Iterator[Happened]:
+        snapshot = self._state.snapshot(entry, seq)
+        at = entry.row.at
+        if snapshot is None:
+            # It was let go; what comes behind it must keep its number.
+            yield Happened("checkpoints", (), None, at, is_past=True)
+            yield Happened("values", (), None, at, is_past=True)
+            return
+        shape = state_shape(self.ctx, snapshot)
+        checkpoint = {**shape["checkpoint"], "metadata": shape["metadata"], "next": shape["next"]}
+        yield Happened("checkpoints", (), checkpoint, at)
+        yield Happened("values", (), shape["values"], at)
+
+    def _pause(self, entry: Entry) -> Iterator[Happened]:
+        yield from self._finish_messages(entry.row.at)
+        for ask in (entry.body or {}).get("asks", ()):
+            if ask["kind"] in ("before", "after"):
+                continue
+            row = self.ctx.app.store.wait(ask["id"])
+            is_past = row is None or row.status is not WaitStatus.OPEN or row.is_consumed
+            told = {} if row is None else jsonable(interrupt_of(self.ctx.app.wait(ask["id"])))
+            # JavaScript reads `payload`, Python reads `value`.
+            data = {"interrupt_id": ask["id"], "payload": told.get("value"), **told}
+            yield Happened("input.requested", (), data, entry.row.at, ask["node"], is_past=is_past)
+        yield self._lifecycle(entry, "interrupted")
+
+    # ── What was told ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _told(self, entry: Entry, at: int) -> Iterator[Happened]:
+        mode = entry.kind.removeprefix(TOLD)
+        ns = tuple(segment(one) for one in entry.body["ns"])
+        data = json.loads(entry.body["data"])
+        if mode == "messages":
+            where = data[1] if isinstance(data[1], dict) else {}
+            for channel, told in self._messages.setdefault(ns, MessageEvents()).told(data[0], where):
+                yield Happened(channel, ns, told, at, where.get("langgraph_node"))
+        elif mode == "tasks":
+            yield from self._task(ns, {**data, "id": str(data["id"]).rpartition("|")[2]}, at)
+        elif mode == "updates":
+            for node, values in data.items():
+                yield Happened("updates", ns, {"node": node, "values": values}, at, node)
+        elif mode == "custom":
+            name = data.get("name") if isinstance(data, dict) else None
+            named = {"name": name} if isinstance(name, str) else {}
+            yield Happened("custom", ns, {**named, "payload": data}, at)
+        else:
+            yield Happened(mode, ns, data, at)
+
+    def _task(self, ns: tuple[str, ...], task: dict[str, Any], at: int) -> Iterator[Happened]:
+        if ns and ns not in self._inside:
+            self._inside.add(ns)
+            started = {"event": "started", "graph_name": ns[-1].partition(":")[0]}
+            yield Happened("lifecycle", ns, started, at)
+        yield Happened("tasks", ns, task, at, task.get("name"))
+        below = (*ns, f"{task.get('name')}:{task['id']}")
+        if "result" in task and below in self._inside:
+            self._inside.discard(below)
+            event = "failed" if task.get("error") else "interrupted" if task.get("interrupts") else "completed"
+            yield Happened("lifecycle", below, {"event": event, "graph_name": task.get("name")}, at)
+
+    def _finish_messages(self, at: int) -> Iterator[Happened]:
+        for ns, messages in self._messages.items():
+            for channel, told in messages.finish_all():
+                yield Happened(channel, ns, told, at)
+
+
+def segment(shown: str) -> str:
+    """Return a part of a namespace as this protocol has it: the node, and the whole id of its task."""
+    node, colon, place = shown.partition(":")
+    return f"{node}:{place}.{node}" if colon else shown
+
+
+def event_of(number: int, thread_id: str, happened: Happened) -> dict[str, Any]:
+    """Return an event as it goes over the wire."""
+    params: dict[str, Any] = {"namespace": list(happened.namespace), "timestamp": happened.at, "data": happened.data}
+    if happened.node is not None:
+        params["node"] = happened.node
+    return {
+        "type": "event",
+        "event_id": f"{thread_id}:{number}",
+        "seq": number,
+        "method": happened.method,
+        "params": params,
+    }
