@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import uvicorn
@@ -26,3 +26,13 @@ def running_server(api: FastAPI) -> Iterator[str]:
         thread.join(10)
         listening.close()
     assert not thread.is_alive(), "the server did not stop"
+
+
+def until(is_so: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    """Come back when something is so that others bring about, or fail when it takes too long."""
+    never = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        if is_so():
+            return
+        never.wait(0.02)
+    raise AssertionError(f"It has not come true in {seconds} seconds that {what}.")

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from langgraph_sdk.errors import ConflictError, NotFoundError, PermissionDeniedError
 
+from bide.store.notes import make_thread
 from tests.server.conftest import Running
 
 NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
@@ -236,3 +237,19 @@ def test_graphs_inside_are_told_by_where_they_are(client: Any) -> None:
     assert inner["inner"]["input_schema"]["properties"]["customer"]["type"] == "string"
     assert client.assistants.get_subgraphs("nested", namespace="nobody") == {}
     assert client.assistants.get_subgraphs("chat") == {}
+
+
+# ── Their threads ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_threads_go_with_their_assistant_only_when_that_is_asked_for(client: Any, server: Running) -> None:
+    store = server.app.store
+    kept, gone = (client.assistants.create("chat")["assistant_id"] for _ in range(2))
+    for name, assistant_id in (("a", kept), ("b", gone), ("c", gone)):
+        make_thread(store, "", name, {"assistant_id": assistant_id}, None)
+    make_thread(store, "somebody else", "d", {"assistant_id": gone}, None)
+
+    client.assistants.delete(kept)
+    client.assistants.delete(gone, delete_threads=True)
+
+    assert [name for name in "abcd" if store.owner_of(name) is not None] == ["a", "d"]

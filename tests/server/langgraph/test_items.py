@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -107,14 +109,17 @@ def test_search_by_meaning_is_refused_and_not_guessed(client: Any) -> None:
 
 
 @pytest.fixture
-def doors(serve: Serve) -> dict[str, Any]:
+def doors(serve: Serve) -> Iterator[dict[str, Any]]:
     """A server with keys, and a client for each owner; the third has no owner."""
     running = serve(Settings(auth=AuthSettings("keys")), worker=False)
     owners = {"ada": "ada", "bob": "bob", "nobody": ""}
-    return {
-        name: get_sync_client(url=running.url, api_key=create_key(running.app.store, owner=owner, name=name)[0])
-        for name, owner in owners.items()
-    }
+    with ExitStack() as opened:
+        yield {
+            name: opened.enter_context(
+                get_sync_client(url=running.url, api_key=create_key(running.app.store, owner=owner, name=name)[0])
+            )
+            for name, owner in owners.items()
+        }
 
 
 def test_items_of_another_owner_cannot_be_read_found_or_listed(doors: dict[str, Any]) -> None:
