@@ -215,7 +215,7 @@ class Issuer:
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/keys"
-        self.thread = Thread(target=self.server.serve_forever)
+        self.thread = Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()
         return self
 

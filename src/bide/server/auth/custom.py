@@ -20,6 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from bide.errors import SettingsError
+from bide.server.auth.paths import routes_of
 from bide.server.auth.refusal import Refused
 from bide.server.auth.users import User
 
@@ -121,7 +122,7 @@ async def _body(request: Request) -> Any:
 
 async def _path_params(request: Request) -> dict[str, Any]:
     """Return what the path says; the route has not been looked for yet."""
-    for route in getattr(request.scope.get("app"), "routes", ()):
+    for route in routes_of(request.scope.get("app")):
         match, found = route.matches(request.scope)
         if match.value == 2:  # Match.FULL
             return dict(found.get("path_params", {}))

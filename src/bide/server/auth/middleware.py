@@ -20,10 +20,12 @@ from bide.server.auth.paths import path_of
 from bide.server.auth.rate_limit import Limiter, too_many
 from bide.server.auth.refusal import Refused, refuse
 from bide.server.auth.sessions import Sessions, cookie_of
+from bide.server.auth.sharing import check_shared
 from bide.server.auth.strangers import check_csrf, check_host, check_origin
 from bide.server.caller import Caller
 from bide.server.problems import status_of
 from bide.server.settings import Settings
+from bide.store import Store
 
 CALLER, CSRF = "bide.caller", "bide.csrf"
 NOBODY = Caller(identity="nobody", scopes=frozenset())
@@ -33,8 +35,11 @@ NOBODY = Caller(identity="nobody", scopes=frozenset())
 class Authentication:
     """Puts the caller into the scope, or turns the request away."""
 
-    def __init__(self, app: ASGIApp, gate: Gate, sessions: Sessions, settings: Settings, limiter: Limiter) -> None:
+    def __init__(
+        self, app: ASGIApp, *, store: Store, gate: Gate, sessions: Sessions, settings: Settings, limiter: Limiter
+    ) -> None:
         self.app = app
+        self.store = store
         self.gate = gate
         self.sessions = sessions
         self.settings = settings
@@ -75,6 +80,7 @@ class Authentication:
         caller = await self.gate.caller(request, credential)
         if not caller.may(need.scope):
             raise Refused(403, f"This key may not do that: it needs the scope {need.scope!r}.")
+        await check_shared(self.store, caller, scope)
         return caller
 
     async def _credential(self, scope: Scope) -> Credential | None:

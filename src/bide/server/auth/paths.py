@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from ipaddress import IPv6Address, ip_address
+from typing import Any
 
 from starlette.types import Scope
 
@@ -13,6 +15,17 @@ def path_of(scope: Scope) -> str:
     if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
         return path[len(root) :] or "/"
     return path
+
+
+def routes_of(served: Any) -> Iterator[Any]:
+    """Give every route of an application or a router, also of routers inside it."""
+    for route in getattr(served, "routes", ()):
+        # Newer releases of FastAPI keep an included router whole, older ones copy its routes.
+        inner = getattr(route, "original_router", None)
+        if inner is None:
+            yield route
+        else:
+            yield from routes_of(inner)
 
 
 def address_of(scope: Scope) -> str:

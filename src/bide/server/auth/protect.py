@@ -27,7 +27,9 @@ def protect(api: FastAPI, app: Bide, settings: Settings) -> None:
     api.include_router(login.router)
     # Whatever is added later lies further outside: read it from the bottom.
     api.add_middleware(RateLimit, limiter=limiter)
-    api.add_middleware(Authentication, gate=gate, sessions=sessions, settings=settings, limiter=limiter)
+    api.add_middleware(
+        Authentication, store=app.store, gate=gate, sessions=sessions, settings=settings, limiter=limiter
+    )
     api.add_middleware(BodyLimit, limits=settings.limits)
     api.add_middleware(Failures)
     if settings.cors.origins:
