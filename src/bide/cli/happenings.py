@@ -54,6 +54,7 @@ _WORDS = {
     "wait.reassigned": "reassigned",
     "wait.reminded": "reminded",
     "wait.escalated": "escalated",
+    "wait.commented": "commented",
 }
 
 

@@ -86,6 +86,18 @@ class Waking:
             lambda tx: [read_wait_row(store.bodies, tx, row) for row in tx.all("list_waits_of_thread", params)]
         )
 
+    def wait_and_parts(self, wait_id: str) -> tuple[WaitView, frozenset[int], dict[int, Wake]] | None:
+        """Read a wait, which of its leaves are open, and what satisfied the others: all as of the same moment."""
+        store = self._store
+
+        def look(tx: Transaction) -> tuple[WaitView, frozenset[int], dict[int, Wake]] | None:
+            row, held = tx.one("find_wait", {"wait_id": wait_id}), self._held(tx, wait_id)
+            if row is None or held is None:
+                return None
+            return read_wait_row(store.bodies, tx, row), held.open, dict(held.satisfied)
+
+        return store.database.read(look)
+
     def satisfied(self, wait_id: str) -> tuple[frozenset[int], dict[int, Wake]]:
         """Read which leaves of a wait's condition are open, and what satisfied the others."""
 
@@ -207,6 +219,14 @@ class Waking:
             return True
 
         return self._settle("snooze_wait", wait_id, change, expected)
+
+    def comment_wait(self, wait_id: str, text: str, *, by: str | None = None) -> None:
+        """Add what somebody has said about a wait to the log of its thread, be it open or settled."""
+
+        def add(settling: Settling, wait: Held) -> None:
+            settling.log(wait, event_of("wait.commented", wait=wait_id, by=by, text=text))
+
+        self._settle("comment_wait", wait_id, add)
 
     def _settle(self, name: str, wait_id: str, change: Callable[[Settling, Held], T], expected: str | None = None) -> T:
         store = self._store

@@ -1,4 +1,4 @@
-"""Approval links: looking changes nothing, deciding happens once, and a link is good for no more than it was made for."""
+"""Approval links: looking changes nothing, deciding happens once, and a link is good for no more than it says."""
 
 from __future__ import annotations
 
@@ -99,6 +99,8 @@ def test_a_form_decides_and_the_thread_goes_on(world):
     assert world.answer() == "approve"
     wait = world.app.wait(wait_id)
     assert (wait.answered_by, wait.answered_via) == ("Maya", "link")
+    (comment,) = [event for event in world.app.follow("t") if event.kind == "wait.commented"]
+    assert (comment.data["by"], comment.data["text"]) == ("Maya", "go ahead")
 
 
 def test_a_program_decides_with_json(world):
@@ -546,7 +548,7 @@ def test_no_token_is_ever_written_to_a_log(small, caplog, monkeypatch):
     with caplog.at_level(logging.DEBUG), running_server(create_app(small.app, Settings(**SETTINGS))) as address:
         client.get(f"{address}{path}")
         client.post(f"{address}/w/{token}x", json={"action": "approve"})
-        monkeypatch.setattr(small.store, "wait", broken)
+        monkeypatch.setattr(small.store, "wait_and_parts", broken)
         assert client.get(f"{address}{path}").status_code == 500
         monkeypatch.undo()
         client.post(f"{address}{path}", json={"action": "approve"})

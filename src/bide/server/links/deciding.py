@@ -73,6 +73,8 @@ def _first(server: Context, seen: Seen, decision: Decision) -> Decided:
         raise AlreadyAnsweredError(f"Wait {link.wait_id} was settled by the same link a moment ago.")
     # The answer is durable, and stands whether or not this is written: a link that was used finds its wait settled.
     use_link(server.app.store, link.link_id)
+    if decision.comment:
+        server.app.store.comment_wait(link.wait_id, decision.comment, by=link.recipient or None)
     _audit(server, seen, decision, woken.status)
     is_enough = woken.status == "resumed"
     thanks = "Thank you: it goes on." if is_enough else "Thank you: your decision counts. Others are still needed."

@@ -68,14 +68,15 @@ def look_at(server: Context, token: str) -> Seen:
     if link.expires_at <= now:
         ended = _stamp(link.expires_at)
         raise Gone(410, "expired", f"This link was good until {ended}. If you should still decide, ask for a new one.")
-    row = store.wait(link.wait_id)
-    if row is None or row.owner != link.owner:
+    found = store.wait_and_parts(link.wait_id)
+    if found is None or found[0].owner != link.owner:
         raise Gone(410, "gone", "What this link was about is not there any more. There is nothing left to decide.")
+    row, still_open, satisfied = found
     if question_digest(row) != link.question:
         raise Gone(410, "changed", "The question has changed since this link was sent. Ask for a new one.")
-    wait = wait_of(server.app.graphs, row, store.satisfied(row.wait_id)[1])
+    wait = wait_of(server.app.graphs, row, satisfied)
     offer = offer_of(row, wait, link.leaf)
-    settled = _settled(server, row, wait, offer, now)
+    settled = _settled(row, wait, offer, still_open, now)
     if settled is None and link.used_at is not None:
         raise Gone(
             410, "used", f"This link was used {_stamp(link.used_at)}, and it decides only once. Ask for a new one."
@@ -99,12 +100,12 @@ def _genuine(server: Context, text: str) -> LinkRow:
     return link
 
 
-def _settled(server: Context, row: WaitView, wait: Wait, offer: Offer, now: Instant) -> Settled | None:
+def _settled(row: WaitView, wait: Wait, offer: Offer, still_open: frozenset[int], now: Instant) -> Settled | None:
     """Say how it was settled: all of the wait, or the part that the link is about."""
     if is_open(row):
         if row.deadline is not None and row.deadline <= now:
             return Settled("expired", at=moment(row.deadline))
-        return _settled_leaf(server, wait, offer)
+        return _settled_leaf(wait, offer, still_open)
     if row.status is not WaitStatus.ANSWERED:
         status = "expired" if row.status is WaitStatus.EXPIRED else "cancelled"
         return Settled(status, row.answered_by, moment(row.answered_at), row.answered_via)
@@ -116,14 +117,13 @@ def _settled(server: Context, row: WaitView, wait: Wait, offer: Offer, now: Inst
     return Settled("answered", row.answered_by, moment(row.answered_at), row.answered_via, action)
 
 
-def _settled_leaf(server: Context, wait: Wait, offer: Offer) -> Settled | None:
+def _settled_leaf(wait: Wait, offer: Offer, still_open: frozenset[int]) -> Settled | None:
     if offer.number is None:
         return None
     own = wait.satisfied.get(offer.number)
     if own is not None:
         return _by(own, offer)
-    is_needed = offer.number in server.app.store.satisfied(wait.id)[0]
-    return None if is_needed else Settled("needless")
+    return None if offer.number in still_open else Settled("needless")
 
 
 def _by(wake: Wake, offer: Offer) -> Settled:

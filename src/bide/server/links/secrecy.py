@@ -1,4 +1,4 @@
-"""Tokens do not belong into logs: uvicorn writes down every address that is asked for, and a link's address is a key."""
+"""No token is written to a log: uvicorn notes every address that is asked for, and a link's address is a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls as senders make them, signed by other code than ours: the standard library, and the standardwebhooks package."""
+"""Calls as senders make them, signed by other code than ours: the standard library and `standardwebhooks`."""
 
 from __future__ import annotations
 

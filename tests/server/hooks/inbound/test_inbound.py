@@ -12,7 +12,7 @@ import pytest
 from bide.errors import SettingsError, StoreUnavailableError
 from bide.server import Settings, create_app
 from bide.server.settings import HookSettings, LimitSettings
-from tests.server.hooks.inbound.calling import BODY, JSON, NOW, SECRET, SIGNERS, TIMED, github, hook, slack, standard
+from tests.server.hooks.inbound.calling import BODY, JSON, NOW, SECRET, SIGNERS, TIMED, github, hook, slack
 from tests.server.running import running_server
 
 SCHEMES = [*SIGNERS, "none"]
