@@ -115,9 +115,11 @@ class RunWebhooks:
         url = notes.get("webhook")
         if not isinstance(url, str) or not url:
             return []
-        payload = written(run_as_clients_know_it(self.app, event, ENDS.get(event.kind, "waiting"), notes))
+        story = run_as_clients_know_it(self.app, event, ENDS.get(event.kind, "waiting"), notes)
+        if story is None:
+            return []
         message_id = id_of(self.name, "run.finished", event, "")
-        return [Message(message_id, event.owner, event.thread_id, "run.finished", self.name, url, payload)]
+        return [Message(message_id, event.owner, event.thread_id, "run.finished", self.name, url, written(story))]
 
 
 def receivers_of(app: Bide, settings: Settings) -> tuple[Receiver, ...]:

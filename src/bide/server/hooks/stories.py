@@ -9,20 +9,20 @@ from typing import Any
 from bide.clock import iso
 from bide.errors import BideError
 from bide.runtime import Bide
-from bide.runtime.reading import wait_of
+from bide.runtime.reading import run_of, wait_of
 from bide.runtime.views import Wait
+from bide.server.langgraph.shapes import run_shape
+from bide.server.payloads import interrupt_of
 from bide.shape.shown import jsonable
 from bide.store.feed import FeedEvent
 from bide.store.queue_rows import RunView
 from bide.store.rows import checkpoint_id
-from bide.types import WaitStatus
+from bide.types import RunStatus, WaitStatus
 
 logger = logging.getLogger("bide.server.webhooks")
 
 LARGEST_STATE = 4 * 1024 * 1024
 """Characters of JSON that a state may have to be sent along."""
-_AS_CLIENTS_SAY = {"done": "success", "waiting": "success", "cancelled": "interrupted", "failed": "error"}
-"""To LangGraph's clients a run that asks has succeeded; it is its thread that is interrupted."""
 
 
 def finished_run(app: Bide, event: FeedEvent, status: str) -> dict[str, Any]:
@@ -92,35 +92,28 @@ def _wait(event: FeedEvent, wait: Wait) -> dict[str, Any]:
 # ── As LangGraph's clients know a run ──────────────────────────────────────────────────────────────────────────────
 
 
-def run_as_clients_know_it(app: Bide, event: FeedEvent, status: str, notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell a run with its status, when it ran, and the state that it came to."""
-    run = None if event.run_id is None else app.store.run(event.thread_id, event.run_id)
-    created = event.at if run is None else run.created_at
-    said = {
-        "run_id": event.run_id,
-        "thread_id": event.thread_id,
-        "assistant_id": notes.get("assistant_id", event.graph),
-        "created_at": iso(created),
-        "updated_at": iso(event.at),
-        "status": _AS_CLIENTS_SAY.get(status, "error"),
-        "metadata": notes.get("metadata") or {},
-        "kwargs": notes.get("kwargs") or {},
-        "multitask_strategy": notes.get("multitask_strategy", "enqueue"),
-        "run_started_at": iso(created),
+def run_as_clients_know_it(app: Bide, event: FeedEvent, status: str, notes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Tell a run with its status at that line, when it ran, and the state that it came to; None if it is gone."""
+    row = None if event.run_id is None else app.store.run(event.thread_id, event.run_id)
+    if row is None:
+        return None
+    error = _error(event, row)
+    then = row._replace(status=RunStatus(status), updated_at=event.at, error=error)
+    return {
+        **run_shape(run_of(event.thread_id, then), notes),
+        "run_started_at": iso(row.created_at),
         "run_ended_at": iso(event.at),
         "webhook_sent_at": iso(app.store.clock.now()),
-        "values": _state(app, event, run),
+        "values": _state(app, event, row.uid),
     }
-    error = _error(event, run)
-    return said if error is None else {**said, "error": error}
 
 
-def _state(app: Bide, event: FeedEvent, run: RunView | None) -> Any:
+def _state(app: Bide, event: FeedEvent, uid: str) -> Any:
     """Return the state that a run came to, at the checkpoint that its line names."""
     graph = app.graphs.find(event.graph)
-    if graph is None or run is None or event.seq == 0:
+    if graph is None or event.seq == 0:
         return None
-    place = {"thread_id": event.thread_id, "checkpoint_id": checkpoint_id(run.uid, event.seq)}
+    place = {"thread_id": event.thread_id, "checkpoint_id": checkpoint_id(uid, event.seq)}
     try:
         snapshot = graph.get_state({"configurable": place})
     except BideError as problem:
@@ -128,11 +121,16 @@ def _state(app: Bide, event: FeedEvent, run: RunView | None) -> Any:
         return None
     values = jsonable(snapshot.values)
     if snapshot.interrupts and isinstance(values, dict):
-        values = {**values, "__interrupt__": jsonable(list(snapshot.interrupts))}
+        values = {**values, "__interrupt__": [_question(app, asked) for asked in snapshot.interrupts]}
     if len(str(values)) > LARGEST_STATE:
         logger.warning("The state of thread %s is too large to be sent along.", event.thread_id)
         return None
     return values
+
+
+def _question(app: Bide, asked: Any) -> Any:
+    row = app.store.wait(asked.id)
+    return jsonable(asked if row is None else interrupt_of(wait_of(app.graphs, row)))
 
 
 def _error(event: FeedEvent, run: RunView | None) -> str | None:

@@ -105,6 +105,8 @@ def read_target(url: object, settings: Settings) -> Target:
         raise TargetError(f"A webhook needs a URL of at most {LONGEST} characters.")
     if any(ord(character) <= 32 or ord(character) == 127 or character == "\\" for character in url):
         raise TargetError("The URL of a webhook must not hold blanks, control characters or backslashes.")
+    if "#" in url:
+        raise TargetError("The URL of a webhook must not hold a '#': what stands behind it is never sent.")
     try:
         parts = urlsplit(url)
         port = parts.port
