@@ -390,3 +390,91 @@ def test_schedule_whose_cron_was_damaged_is_paused(here: World) -> None:
     assert told.error is not None
     assert "nonsense" in told.error
     assert "cannot be read" in told.explained
+
+
+# ── Ending, and what stays ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_schedule_that_has_come_to_its_end_starts_nothing_and_is_not_due(here: World) -> None:
+    made = here.app.schedule("daily", "report", "0 9 * * *", until=at(NINE + DAY))
+
+    started = []
+    for day in range(4):
+        here.clock.instant = NINE + day * DAY
+        started.append(here.app.start_due())
+
+    assert started == [1, 1, 0, 0]
+    (over,) = here.app.schedules()
+    assert (made.next_at, over.next_at, over.is_paused) == (at(NINE), None, False)
+    assert here.app.tender.seconds_until_due(3600) == 3600
+    assert here.app.schedule("daily", "report", "0 9 * * *").next_at == at(NINE + 4 * DAY)
+
+
+def test_schedule_whose_end_is_before_its_next_time_is_never_due(here: World) -> None:
+    made = here.app.schedule("daily", "report", "0 9 * * *", until=at(NINE - MINUTE), paused=True)
+
+    assert here.app.resume_schedule("daily").next_at is None
+    assert made.is_paused
+    with pytest.raises(ScheduleError, match="two dozen instants"):
+        here.app.schedule("daily", "report", "0 9 * * *", until=datetime(2026, 1, 1))  # noqa: DTZ001
+
+
+def test_schedule_begins_paused_and_goes_on_when_that_is_said(here: World) -> None:
+    assert here.app.schedule("daily", "report", "0 9 * * *", paused=True).is_paused
+    assert here.app.schedule("daily", "report", "0 9 * * *").is_paused
+    here.clock.instant = NINE + HOUR
+
+    goes_on = here.app.schedule("daily", "report", "0 9 * * *", paused=False)
+
+    assert (goes_on.is_paused, goes_on.next_at) == (False, at(NINE + DAY))
+
+
+def test_thread_that_was_made_for_one_run_goes_a_minute_after_that(here: World) -> None:
+    here.app.schedule("daily", "report", "0 9 * * *", on_end="delete")
+    here.clock.instant = NINE
+    here.settle()
+    (thread,) = threads_of(here)
+
+    here.clock.instant = NINE + MINUTE - 1
+    here.settle()
+    assert [one.thread_id for one in threads_of(here)] == [thread.thread_id]
+    here.clock.instant = NINE + MINUTE
+    here.settle()
+
+    assert threads_of(here) == []
+    assert here.store.verify().is_sound
+
+
+def test_thread_that_took_the_name_of_one_that_was_to_go_stays(here: World) -> None:
+    here.app.schedule("daily", "report", "0 9 * * *", on_end="delete")
+    here.clock.instant = NINE
+    here.settle()
+    (thread,) = threads_of(here)
+    here.store.delete_thread(thread.thread_id)
+    here.app.start("report", {"given": "mine"}, thread_id=thread.thread_id)
+    here.settle()
+
+    here.clock.instant = NINE + HOUR
+    here.settle()
+
+    assert here.app.get(thread.thread_id).values["given"] == "mine"
+
+
+def test_schedule_of_a_thread_is_over_when_another_owner_has_that_name(here: World) -> None:
+    here.app.start("report", {"given": "mine"}, thread_id="t")
+    here.settle()
+    here.app.schedule("daily", "report", "0 9 * * *", thread_id="t", is_of_thread=True)
+    here.store.delete_thread("t")
+    here.app.start("report", {"given": "theirs"}, thread_id="t", owner="ada")
+    here.settle()
+    here.clock.instant = NINE
+
+    assert here.app.start_due() == 0
+
+    assert list(here.app.schedules()) == []
+    assert len(here.app.runs("t")) == 1
+
+
+def test_on_end_must_be_one_of_two_words(here: World) -> None:
+    with pytest.raises(ScheduleError, match="on_end='burn' is none of 'keep', 'delete'"):
+        here.app.schedule("daily", "report", "0 9 * * *", on_end="burn")  # type: ignore[typeddict-item]

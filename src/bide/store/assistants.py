@@ -87,10 +87,9 @@ class Assistants:
         """Make a new version with what is changed, and let it be the present one; metadata are merged."""
 
         def change(tx: Transaction) -> AssistantRow | None:
-            held = tx.one("hold_assistant", {"assistant_id": assistant_id, "owner": owner})
-            if held is None:
+            row, now = self._held(tx, owner, assistant_id), self._clock.now()
+            if row is None:
                 return None
-            row, now = self._read(tx, held), self._clock.now()
             last = cast("Row", tx.one("last_assistant_version", {"assistant_id": assistant_id}))[0]
             merged = {**row.wording.metadata, **changed.get("metadata", {})}
             wording = row.wording._replace(**{**changed, "metadata": merged})
@@ -104,13 +103,13 @@ class Assistants:
         """Let another of its versions be the present one; None when there is no such assistant or version."""
 
         def choose(tx: Transaction) -> AssistantRow | None:
-            held = tx.one("hold_assistant", {"assistant_id": assistant_id, "owner": owner})
+            row = self._held(tx, owner, assistant_id)
             stored = tx.one("read_assistant_version", {"assistant_id": assistant_id, "version": version})
-            if held is None or stored is None:
+            if row is None or stored is None:
                 return None
             wording, now = self._wording(tx, assistant_id, version, stored[0]), self._clock.now()
             self._point(tx, assistant_id, version, wording, now)
-            return self._read(tx, held)._replace(version=version, updated_at=now, wording=wording)
+            return row._replace(version=version, updated_at=now, wording=wording)
 
         return self._database.write("assistant", choose)
 
@@ -134,6 +133,14 @@ class Assistants:
 
     def _page(self, tx: Transaction, params: Mapping[str, Any]) -> list[AssistantRow]:
         return [self._read(tx, row) for row in tx.all("list_assistants", params)]
+
+    def _held(self, tx: Transaction, owner: str, assistant_id: str) -> AssistantRow | None:
+        """Hold an assistant until the end of the transaction, and read it as whoever held it before has left it."""
+        key = {"assistant_id": assistant_id, "owner": owner}
+        if tx.one("hold_assistant", key) is None:
+            return None
+        row = tx.one("read_assistant", key)
+        return None if row is None else self._read(tx, row)
 
     def _read(self, tx: Transaction, row: Row) -> AssistantRow:
         assistant_id, owner, version, created_at, updated_at, body = row

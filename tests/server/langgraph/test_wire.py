@@ -147,7 +147,7 @@ def test_showing_never_fails() -> None:
         deep = {"in": deep}
 
     for value in (round_, deep, Rude(), object(), 10**5000, lambda: 1, {Rude(): 1}):
-        json.dumps(jsonable(value), allow_nan=False)
+        assert json.dumps(jsonable(value), allow_nan=False)
 
 
 # ── Choosing ───────────────────────────────────────────────────────────────────────────────────────────────────────

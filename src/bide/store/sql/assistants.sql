@@ -14,12 +14,12 @@ WHERE a.assistant_id = :assistant_id
 AND a.owner = :owner
 
 -- name: hold_assistant
--- Whoever changes an assistant holds its row: two who do so at once make two versions, one after the other.
-SELECT a.assistant_id, a.owner, a.version, a.created_at, a.updated_at, v.body
-FROM assistants a
-JOIN assistant_versions v ON v.assistant_id = a.assistant_id AND v.version = a.version
-WHERE a.assistant_id = :assistant_id
-AND a.owner = :owner
+-- Whoever changes an assistant holds its row, and reads it only then: two who do so at once make two versions, one after
+-- the other.
+SELECT version
+FROM assistants
+WHERE assistant_id = :assistant_id
+AND owner = :owner
 /* lock: */
 
 -- name: list_assistants
