@@ -62,7 +62,8 @@ def test_an_answer_that_comes_with_a_start_ends_the_run_that_waited_and_begins_a
 
     assert [(run.run_id, run.status) for run in app.runs("t")] == [(second.run_id, "ready"), (first.run_id, "done")]
     app.run_ready()
-    assert app.get("t").waits[0].question == "second?" and app.get("t").waits[0].run_id == second.run_id
+    assert app.get("t").waits[0].question == "second?"
+    assert app.get("t").waits[0].run_id == second.run_id
     answered = [row for row in app.store.waits_of("t") if row.status == "answered"]
     assert [row.answered_by for row in answered] == ["maya"]
     assert app.store.verify().is_sound
@@ -83,7 +84,8 @@ def test_an_answer_that_does_not_fit_starts_nothing(app):
     with pytest.raises(InvalidAnswerError):
         app.start("twice", Command(resume=7), thread_id="t")
 
-    assert [run.run_id for run in app.runs("t")] == [first.run_id] and app.get("t").status == "waiting"
+    assert [run.run_id for run in app.runs("t")] == [first.run_id]
+    assert app.get("t").status == "waiting"
 
 
 def test_of_several_who_answer_with_a_start_one_wins_and_the_others_start_nothing(app):
@@ -99,7 +101,8 @@ def test_of_several_who_answer_with_a_start_one_wins_and_the_others_start_nothin
         came = list(pool.map(answer, range(8)))
 
     assert sum(isinstance(one, str) for one in came) == 1
-    assert len(app.runs("t")) == 2 and app.store.verify().is_sound
+    assert len(app.runs("t")) == 2
+    assert app.store.verify().is_sound
 
 
 def test_an_answer_to_a_thread_at_rest_is_refused(app):
@@ -122,16 +125,18 @@ def test_the_same_key_answers_once(app):
 
     again = app.start("twice", Command(resume="a"), thread_id="t", key="k")
 
-    assert again.run_id == first.run_id and not again.is_new
+    assert again.run_id == first.run_id
+    assert not again.is_new
 
 
 def test_going_on_without_an_answer_leaves_the_question_open_and_takes_over(app):
     started(app)
 
-    second = app.start("twice", None, thread_id="t")
+    second = app.start("twice", None, thread_id="t", if_waiting="take_over")
     app.run_ready()
 
-    assert app.get("t").status == "waiting" and app.get("t").waits[0].run_id == second.run_id
+    assert app.get("t").status == "waiting"
+    assert app.get("t").waits[0].run_id == second.run_id
 
 
 def test_a_pause_at_a_node_is_passed_by_going_on(app):
@@ -139,7 +144,7 @@ def test_a_pause_at_a_node_is_passed_by_going_on(app):
     app.run_ready()
     assert app.get("t").waits[0].kind == "pause"
 
-    app.start("twice", None, thread_id="t")
+    app.start("twice", None, thread_id="t", if_waiting="take_over")
     app.run_ready()
 
     assert app.get("t").waits[0].question == "first?"
@@ -173,8 +178,9 @@ def test_an_answer_after_another_through_a_wake_is_told_so(app):
 def test_a_new_input_takes_over_when_it_says_that_it_begins_anew(app):
     first = started(app)
 
-    app.start("twice", {"second": "new"}, thread_id="t", on_paused="restart")
+    app.start("twice", {"second": "new"}, thread_id="t", on_paused="restart", if_waiting="take_over")
     app.run_ready()
 
     assert [run.status for run in app.runs("t") if run.run_id == first.run_id] == ["done"]
-    assert len(app.get("t").waits) == 1 and app.store.verify().is_sound
+    assert len(app.get("t").waits) == 1
+    assert app.store.verify().is_sound

@@ -51,8 +51,8 @@ class Bide(Inbox, Schedules):
     def start(self, graph: str | CompiledGraph, input: Any = None, **options: Unpack[StartOptions]) -> Run:
         """Accept a run, durably, and return at once; a worker drives it.
 
-        On a thread that waits, `None` goes on, and `Command(resume=…)` answers: the answer is recorded with the start,
-        first wins, and the new run takes the place of the one that waited.
+        On a thread that waits, `Command(resume=…)` answers: the answer is recorded with the start, first wins, and the
+        new run takes the place of the one that waited; with `if_waiting="take_over"`, any other input does that, too.
         The same `key` starts it once, however often this is called. `delay` or `at` put it off. On a thread with a live
         run, `if_busy` decides: `"reject"`, `"enqueue"` behind it, `"interrupt"` it and go on from where it stands, or
         `"rollback"` to where it began. Of runs with the same `limit=("name", 3)`, at most so many run at once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from bide.clock import Clock, Instant
 from bide.engine.given import write_given
@@ -22,6 +22,7 @@ from bide.types import Command, Durability, OnPaused
 from bide.waits.durations import Duration, milliseconds
 
 MOST_URGENT = 1_000_000_000
+IfWaiting = Literal["busy", "take_over"]
 
 
 class StartOptions(TypedDict, total=False):
@@ -34,6 +35,8 @@ class StartOptions(TypedDict, total=False):
     delay: Duration | None
     at: datetime | None
     if_busy: IfBusy
+    if_waiting: IfWaiting
+    """Whether a live run that waits counts as busy, as it does by itself, or is taken over. An answer takes over."""
     queue: str
     priority: int
     limit: tuple[str, int] | None
@@ -100,7 +103,12 @@ def _check(said: StartOptions) -> None:
         if name not in known:
             hint = did_you_mean(name, known)
             raise GraphError(f"start() has no option {name!r}.{hint} There are {', '.join(known)}.")
-    for name, choices in (("if_busy", IfBusy), ("on_paused", OnPaused), ("durability", Durability)):
+    for name, choices in (
+        ("if_busy", IfBusy),
+        ("if_waiting", IfWaiting),
+        ("on_paused", OnPaused),
+        ("durability", Durability),
+    ):
         check_choice(name, said.get(name), choices)
     for name in ("key", "owner", "queue", "by"):
         _check_text(name, said.get(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bide.engine.answers import is_id_map
@@ -24,9 +24,10 @@ class Said(NamedTuple):
     key: str | None = None
 
 
-def takes_over(given: Any, on_paused: str | None) -> bool:
-    """Whether a start means to go on with a thread that waits, and not to find it busy."""
-    return given is None or isinstance(given, Command) or on_paused in ("resume", "restart")
+def takes_over(given: Any, options: Mapping[str, Any]) -> bool:
+    """Whether a start means to go on with a thread that waits, and not to find it busy: an answer always does."""
+    is_answer = isinstance(given, Command) and given.resume is not UNSET
+    return is_answer or options.get("if_waiting") == "take_over"
 
 
 def without_answers(given: Any) -> Any:

@@ -176,7 +176,7 @@ def _when_busy(ctx: Context, assistant: Assistant, body: RunBody, status: RunSta
         strategy = "enqueue"
     if body.after_seconds and strategy in ("interrupt", "rollback"):
         raise Problem(422, f"multitask_strategy={strategy!r} means now, and after_seconds later. Give one of them.")
-    return {"if_busy": strategy, "on_paused": policy}  # type: ignore[typeddict-item]
+    return {"if_busy": strategy, "if_waiting": "take_over", "on_paused": policy}  # type: ignore[typeddict-item]
 
 
 def _given(ctx: Context, thread_id: str | None, body: RunBody) -> Any:
