@@ -146,7 +146,9 @@ class Choices(NamedTuple):
             forms.append(self._filled(None))
         if decision.message is not None:
             asked = [name for name in _REASONS if name in self._properties()]
-            forms = [{**form, name: decision.message} for form in (*forms, {}) for name in asked] + forms
+            # Alone if that will do; else beside what was proposed, which the form may need.
+            begun = (*forms, {}, dict(self.proposed))
+            forms = [{**form, name: decision.message} for form in begun for name in asked] + forms
         return forms
 
     def _filled(self, given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from bide.errors import AlreadyAnsweredError, CodecError, InvalidAnswerError, WaitChangedError, WaitExpiredError
+from bide.errors import AlreadyAnsweredError, BideError, CodecError, InvalidAnswerError, WaitExpiredError
 from bide.runtime.answers import plain_of
+from bide.runtime.reading import wait_of
 from bide.runtime.views import Woken, moment
 from bide.server.auth.audit import audit
 from bide.server.caller import Caller
@@ -44,12 +45,11 @@ class Answered(Told):
 
 def give(server: Context, caller: Caller, wait_id: str, given: Given) -> Answered:
     """Answer a wait of the caller's. Whoever is not the first is told who was, and the same again is told the same."""
-    row, app = owned_wait(server.app, caller, wait_id), server.app
-    wait = app.wait(wait_id)
-    said: dict[str, Any] = {"via": given.via, "leaf": given.leaf, "note": given.note}
+    row = owned_wait(server.app, caller, wait_id)
+    attempt = _Attempt(server, caller, row, given)
     try:
-        value = read_answer(wait, given.value, given.leaf)
-        woken = app.wake(
+        value = plain_of(read_answer(wait_of(server.app.graphs, row), given.value, given.leaf))
+        woken = server.app.wake(
             wait_id,
             value,
             by=caller.identity,
@@ -60,23 +60,38 @@ def give(server: Context, caller: Caller, wait_id: str, given: Given) -> Answere
         )
     except InvalidAnswerError as error:
         found = [{"pointer": one.pointer, "message": one.said} for one in error.misfits]
-        audit(server, caller, given.action, wait_id, row.thread_id, "refused", **said, problems=found)
+        attempt.note("refused", problems=found)
         raise Problem(422, str(error), error="InvalidAnswerError", status="open", problems=found) from None
-    except WaitChangedError:
-        audit(server, caller, given.action, wait_id, row.thread_id, "changed", **said)
-        raise
     except (AlreadyAnsweredError, WaitExpiredError) as error:
-        again = _told_again(server, caller, wait_id, plain_of(value), given.leaf)
-        audit(server, caller, given.action, wait_id, row.thread_id, "late" if again is None else "duplicate", **said)
+        again = _told_again(attempt, value)
+        attempt.note("late" if again is None else "duplicate")
         if again is None:
             raise settled_before(server, wait_id, error) from None
         return again
+    except BideError as error:
+        attempt.note("refused", error=type(error).__name__)
+        raise
     if not woken.is_new and woken.by != caller.identity:
         # Another has used the same key: that does not make it the same answer.
-        audit(server, caller, given.action, wait_id, row.thread_id, "late", **said)
+        attempt.note("late")
         raise settled_before(server, wait_id, AlreadyAnsweredError(f"Wait {wait_id} was settled by another caller."))
-    audit(server, caller, given.action, wait_id, row.thread_id, woken.status if woken.is_new else "duplicate", **said)
+    attempt.note(woken.status if woken.is_new else "duplicate")
     return _told(woken, row)
+
+
+class _Attempt(NamedTuple):
+    """Somebody who answers."""
+
+    server: Context
+    caller: Caller
+    row: WaitView
+    given: Given
+
+    def note(self, outcome: str, **more: Any) -> None:
+        """Write down what came of it."""
+        given, row = self.given, self.row
+        said = {"via": given.via, "leaf": given.leaf, "note": given.note, **more}
+        audit(self.server, self.caller, given.action, row.wait_id, row.thread_id, outcome, **said)
 
 
 def settled_before(server: Context, wait_id: str, error: Exception) -> Problem:
@@ -101,19 +116,20 @@ def _told(woken: Woken, row: WaitView) -> Answered:
     )
 
 
-def _told_again(server: Context, caller: Caller, wait_id: str, value: Any, leaf: str | None) -> Answered | None:
+def _told_again(attempt: _Attempt, value: Any) -> Answered | None:
     """Return what came of the first answer, if this caller has given the very same before."""
-    row = server.app.store.wait(wait_id)
+    row = attempt.server.app.store.wait(attempt.row.wait_id)
     if row is None or row.status is not WaitStatus.ANSWERED or row.answer is None:
         return None
     try:
         answer = PLAIN.decode(row.answer, "answer")
     except CodecError:
         return None  # it is of a type of the graph's, so it did not come this way
-    said, by = _part_of(answer, leaf, row.answered_by)
-    if by != caller.identity or said != value or type(said) is not type(value):
+    said, by = _part_of(answer, attempt.given.leaf, row.answered_by)
+    if by != attempt.caller.identity or said != value or type(said) is not type(value):
         return None
-    return _told(Woken("already_answered", wait_id, row.thread_id, by, moment(row.answered_at), row.answered_via), row)
+    woken = Woken("already_answered", row.wait_id, row.thread_id, by, moment(row.answered_at), row.answered_via)
+    return _told(woken, row)
 
 
 def _part_of(answer: Any, leaf: str | None, by: str | None) -> tuple[Any, str | None]:

@@ -95,7 +95,7 @@ def _take(call: _Call, turn: Turn) -> None:
         _start(call, turn, None)
         return
     thread = app.get(call.thread_id)
-    if turn.graph not in (None, thread.graph):
+    if thread.graph and turn.graph not in (None, thread.graph):
         raise Problem(409, f"This is a conversation with {thread.graph!r}. Begin another one under an id of its own.")
     if thread.status is RunStatus.WAITING:
         _answer(call, turn, thread)

@@ -98,7 +98,10 @@ class Settled(BaseModel):
 Invalid.model_rebuild()
 
 responses: Mapping[int, dict[str, Any]] = {
-    400: {"model": Refusal, "description": "This cannot be done to it as it stands; `status` says how it stands."},
+    400: {
+        "model": Refusal,
+        "description": "The request cannot be read; or, where there is a `status`, this cannot be done as it stands.",
+    },
     401: {"model": Refusal, "description": "No key, or one that is not known."},
     403: {"model": Refusal, "description": "This key may not do that."},
     404: {"model": Refusal, "description": "There is no such thing, or it is another owner's."},
@@ -112,7 +115,7 @@ responses: Mapping[int, dict[str, Any]] = {
 }
 """How each refusal looks, wherever it occurs."""
 
-ANYWHERE = (401, 403, 422, 429, 503)
+ANYWHERE = (400, 401, 403, 422, 429, 503)
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -55,7 +55,7 @@ class _Call(NamedTuple):
 
 @router.post(
     "/threads/{thread_id}/resume",
-    responses=refusals(400, 404, 409, 410, 412, 413),
+    responses=refusals(404, 409, 410, 412, 413),
     dependencies=[LimitedAnswer],
 )
 async def resume_thread(
