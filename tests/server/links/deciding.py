@@ -6,15 +6,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from starlette.testclient import TestClient
 
-from bide import START, Bide, StateGraph, Store, all_of, ask, interrupt, wait_for
+from bide import START, Bide, StateGraph, Store, all_of, any_of, ask, interrupt, wait_for
 from bide.server import Settings, create_app
 from bide.server.settings import LimitSettings
 from bide.testing import FakeClock
-from bide.waits import approval
+from bide.waits import approval, email
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 SETTINGS: dict[str, Any] = {
@@ -27,13 +27,6 @@ SETTINGS: dict[str, Any] = {
 class State(TypedDict, total=False):
     text: str
     answer: Any
-
-
-class Payment(TypedDict, total=False):
-    amount: int
-    iban: str
-    urgent: bool
-    account: Literal["main", "savings"]
 
 
 def pay(state: State) -> dict[str, Any]:
@@ -52,6 +45,11 @@ def pay_with_form(state: State) -> dict[str, Any]:
         "required": ["amount", "account"],
     }
     return {"answer": wait_for(approval("Pay it?", form=form)).value}
+
+
+def pay_or_mail(state: State) -> dict[str, Any]:
+    came = wait_for(any_of(email(from_="secret@example.org"), boss=approval("Close it by hand?")))
+    return {"answer": came.value}
 
 
 def two_sign(state: State) -> dict[str, Any]:
@@ -80,6 +78,7 @@ def proposal(state: State) -> dict[str, Any]:
 NODES: tuple[Callable[[State], dict[str, Any]], ...] = (
     pay,
     pay_with_form,
+    pay_or_mail,
     two_sign,
     how_many,
     is_it,

@@ -76,6 +76,17 @@ def test_what_a_graph_asks_is_shown_as_text_and_never_as_markup(small):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
 
 
+def test_what_else_a_thread_waits_for_is_not_told_to_whoever_has_a_link(small):
+    path = small.link(small.ask("pay_or_mail"))
+
+    page, told = small.open(path), small.client.get(path, headers=JSON)
+
+    assert "Close it by hand?" in page.text
+    assert "secret@example.org" not in page.text + told.text
+    assert small.send(path, action="approve").status == 200
+    assert small.answer() == "approve"
+
+
 def test_a_program_is_told_what_can_be_decided(small):
     path = small.link(small.ask("pay_with_form"), recipient="bot")
 

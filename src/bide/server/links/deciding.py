@@ -40,8 +40,8 @@ class Decided(NamedTuple):
 
 def decide(server: Context, token: str, seen: Seen, decision: Decision) -> Decided:
     """Answer the wait of a link. The first answer stands: whoever is late is told who was first."""
-    _check_allowed(server, seen, decision)
     if seen.settled is None:
+        _check_allowed(server, seen, decision)
         try:
             return _first(server, seen, decision)
         except (AlreadyAnsweredError, WaitExpiredError):

@@ -125,9 +125,17 @@ def heading_of(seen: Seen) -> str:
     return said[0] if said else "Your decision is needed"
 
 
+def question_of(seen: Seen) -> Any:
+    """Return the question itself. For whom and for what else a thread waits is no business of whoever has a link."""
+    question = jsonable(seen.wait.question)
+    if not isinstance(question, dict) or seen.wait.condition is None:
+        return question
+    return {name: value for name, value in question.items() if name != "waiting_for"} or None
+
+
 def details_of(seen: Seen) -> list[tuple[str, Any]]:
     """Return what else there is to know, by name: of a proposal, what it would do with what."""
-    proposal, question = seen.offer.proposal, jsonable(seen.wait.question)
+    proposal, question = seen.offer.proposal, question_of(seen)
     if proposal is not None:
         parts = [(action.name, {"": action.description, **action.args}) for action in proposal.actions]
         return [
@@ -148,7 +156,7 @@ def machine_view(seen: Seen) -> dict[str, Any]:
         "status": "open" if settled is None else settled.status,
         "wait_id": wait.id,
         "title": heading_of(seen),
-        "question": jsonable(wait.question),
+        "question": question_of(seen),
         "actions": list(seen.actions),
         "schema": None if seen.offer.schema is None else dict(seen.offer.schema),
         "recipient": seen.link.recipient,
