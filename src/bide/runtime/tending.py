@@ -10,6 +10,7 @@ from bide.clock import Instant
 from bide.errors import StoreBusyError, StoreUnavailableError
 from bide.store import Store
 from bide.store.claiming import Reaped
+from bide.store.notes import let_go_of_expired
 from bide.store.passing import let_go_of_ended
 from bide.store.waking import Swept
 
@@ -57,6 +58,7 @@ class Tender:
         for reminder in swept.reminded:
             self._tell(*reminder)
         self._try(lambda: let_go_of_ended(store), 0)
+        self._try(lambda: let_go_of_expired(store), 0)
         reaped, given = self._try(store.reap, Reaped()), self._try(store.give_back, Reaped())
         return Tended(
             woken=swept.woken,

@@ -221,7 +221,22 @@ def base_of_run(store: Store, thread_id: str, run_id: str) -> str | None:
     return store.database.read(read)
 
 
-def expired_threads(store: Store, most: int = 100) -> list[str]:
-    """Name the threads whose time to live is over."""
-    params = {"now": store.clock.now(), "most": most}
-    return [str(row[0]) for row in store.database.read(lambda tx: tx.all("list_expired_threads", params))]
+def let_go_of_expired(store: Store, most: int = 100) -> int:
+    """Delete the threads whose time to live is over, or all but their newest checkpoint, as was said; how many."""
+
+    def read(tx: Transaction) -> list[tuple[str, Any]]:
+        rows = tx.all("list_expired_threads", {"now": store.clock.now(), "most": most})
+        return [(thread_id, _opened(store, tx, thread_id, body)[1]) for thread_id, body in rows]
+
+    found = store.database.read(read)
+    for thread_id, ttl in found:
+        if (ttl or {}).get("strategy") == "keep_latest":
+            store.prune(keep_last=1, thread_id=thread_id)
+            store.database.write("keep", partial(_keep, thread_id))
+        else:
+            store.delete_thread(thread_id)
+    return len(found)
+
+
+def _keep(thread_id: str, tx: Transaction) -> int:
+    return tx.run("keep_for_ever", {"thread_id": thread_id})

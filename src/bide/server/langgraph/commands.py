@@ -23,7 +23,7 @@ from bide.server.problems import Problem, not_found
 from bide.server.streams.log import Log, read_place
 from bide.server.streams.protocol import Subscription as Wanted
 from bide.server.streams.protocol import ThreadStory, event_of
-from bide.server.streams.sse import HEARTBEAT, frame, part, streamed
+from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed
 from bide.server.streams.thread_stream import thread_frames
 
 router = APIRouter(tags=["thread protocol"])
@@ -91,8 +91,12 @@ def _check_readable(ctx: Context, request: Any, who: Caller, thread_id: str) -> 
 
 
 async def _events(ctx: Context, who: Caller, thread_id: str, wanted: Wanted) -> AsyncIterator[bytes]:
+    pulse = Pulse(ctx.settings.heartbeat)
     async for event in told(ctx, who, thread_id, wanted):
-        yield HEARTBEAT if event is None else frame(part(event["method"], event), str(event["seq"]))
+        if event is not None:
+            yield frame(part(event["method"], event), str(event["seq"]))
+        elif pulse.beat():
+            yield HEARTBEAT
 
 
 async def told(ctx: Context, who: Caller, thread_id: str, wanted: Wanted) -> AsyncIterator[dict[str, Any] | None]:

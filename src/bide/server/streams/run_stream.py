@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 
 from bide.server.context import Context
 from bide.server.streams.log import Entry, Log, Place, begin_of_run
-from bide.server.streams.sse import HEARTBEAT, Part, frame
+from bide.server.streams.sse import HEARTBEAT, Part, Pulse, frame
 from bide.server.streams.story import Story
 from bide.types import RunStatus
 
@@ -27,19 +27,20 @@ class RunStream:
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield what goes over the wire. It ends with the run; when the server stops, it ends without an `end`."""
-        story = self.story
+        story, pulse = self.story, Pulse(self.ctx.settings.heartbeat)
         log = await run_sync(self._open)
         async for entry in log.live():
-            if entry is None:
-                if await self._rests():
-                    yield frame(story.end(await self._status()), str(log.cursor))
-                    self.is_over = True
-                    return
-                yield HEARTBEAT
+            late = [entry] if entry is not None else await run_sync(self._left, log)
+            if late is None:
+                if pulse.beat():
+                    yield HEARTBEAT
                 continue
-            for sent in await self._frames_of(entry):
-                yield sent
-            if story.status is not None:
+            for one in late:
+                for sent in await self._frames_of(one):
+                    yield sent
+            if not late and story.status is None:
+                yield frame(story.end(await run_sync(self._status)), str(log.cursor))
+            if not late or story.status is not None:
                 self.is_over = True
                 return
 
@@ -71,10 +72,13 @@ class RunStream:
             return True
         return here == told and number <= self.place.parts
 
-    async def _rests(self) -> bool:
-        """Whether all is told, and the run waits for somebody: to those who stream it, it is over."""
-        return self.story.is_paused and await self._status() in RESTING
+    def _left(self, log: Log) -> list[Entry] | None:
+        """Return what is left to be told of a run that rests, perhaps nothing; None while it does not rest.
 
-    async def _status(self) -> RunStatus:
-        row = await run_sync(self.ctx.app.store.run, self.story.thread_id, self.story.run_id)
+        How it stands is read first: whatever it told before it came to rest is in the log by then.
+        """
+        return (log.read() or []) if self._status() in RESTING else None
+
+    def _status(self) -> RunStatus:
+        row = self.ctx.app.store.run(self.story.thread_id, self.story.run_id)
         return RunStatus.DONE if row is None else row.status

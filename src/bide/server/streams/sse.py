@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from fastapi.responses import StreamingResponse
 
+from bide.clock import elapsed
+
 HEARTBEAT = b": heartbeat\n\n"
 HEADERS = {
     "Cache-Control": "no-store",
@@ -40,3 +42,18 @@ def streamed(frames: AsyncIterator[bytes], headers: Mapping[str, str] | None = N
     return StreamingResponse(
         frames, media_type="text/event-stream; charset=utf-8", headers={**HEADERS, **(headers or {})}
     )
+
+
+class Pulse:
+    """Says when a quiet stream needs a sign of life: regularly, since clients learn how often to expect one."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._last = elapsed()
+
+    def beat(self) -> bool:
+        """Whether it is time for a sign of life."""
+        if elapsed() - self._last < self._seconds * 0.9:
+            return False
+        self._last = elapsed()
+        return True

@@ -9,19 +9,20 @@ from anyio.to_thread import run_sync
 from bide.runtime.following import Cursor
 from bide.server.context import Context
 from bide.server.streams.log import Entry, Log, Place
-from bide.server.streams.sse import HEARTBEAT, Part, frame, part
+from bide.server.streams.sse import HEARTBEAT, Part, Pulse, frame, part
 from bide.server.streams.story import ENDS, Story
 from bide.store.notes import run_notes
 
 
 async def thread_frames(ctx: Context, thread_id: str, modes: Set[str], place: Place | None) -> AsyncIterator[bytes]:
     """Yield what goes over the wire: from now on, or from behind the last event that was seen."""
-    told = _Told(ctx, thread_id, modes)
+    told, pulse = _Told(ctx, thread_id, modes), Pulse(ctx.settings.heartbeat)
     cursor = await run_sync(told.now) if place is None else place.cursor
     skipped = 0 if place is None else place.parts
     async for entry in Log(ctx, thread_id, cursor).live():
         if entry is None:
-            yield HEARTBEAT
+            if pulse.beat():
+                yield HEARTBEAT
             continue
         parts = await run_sync(told.parts, entry)
         for number, sent in enumerate(parts, 1):

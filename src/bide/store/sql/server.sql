@@ -53,11 +53,23 @@ VALUES (:label, :thread_id)
 ON CONFLICT (label, thread_id) DO NOTHING
 
 -- name: list_expired_threads
-SELECT n.thread_id
+-- Those at rest: whoever waits for something is kept until it has come. Served by thread_notes_due.
+SELECT n.thread_id, n.body
 FROM thread_notes n
 WHERE n.expires_at <= :now
+AND NOT EXISTS (
+    SELECT 1
+    FROM runs r
+    WHERE r.thread_id = n.thread_id
+    AND r.status IN ('queued', 'ready', 'running', 'waiting', 'blocked', 'dead')
+)
 ORDER BY n.expires_at
 LIMIT :most
+
+-- name: keep_for_ever
+UPDATE thread_notes
+SET expires_at = NULL
+WHERE thread_id = :thread_id
 
 -- name: read_run_notes
 SELECT body
