@@ -20,7 +20,7 @@ from bide.server.pages.fields import (
 )
 from bide.server.pages.proposals import Decision, answer_of
 from bide.server.problems import Problem
-from bide.shape import problems
+from bide.shape import misfits
 
 
 class Answer(NamedTuple):
@@ -51,7 +51,7 @@ def chosen_ask(asks: Iterable[Ask], typed: Typed) -> Ask:
 def read_answer(ask: Ask, typed: Typed) -> Answer:
     """Return the answer that a form holds, or raise `Refused`."""
     value = _READERS[ask.how.partition("-")[0]](ask, typed)
-    found = problems(value, dict(ask.schema)) if ask.schema is not None else []
+    found = misfits(value, dict(ask.schema)) if ask.schema is not None else []
     if found:
         raise _told(ask, found)
     return Answer(value, typed.get("part") or ask.leaf or None)

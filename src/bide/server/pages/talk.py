@@ -41,6 +41,8 @@ class Spoken:
     name: str = ""
     id: str = ""
     at: datetime | None = None
+    checkpoint: str = ""
+    """The first checkpoint that holds it."""
 
     @property
     def speaker(self) -> str:
@@ -82,15 +84,16 @@ def _text(content: Any) -> str:
 def with_times(graph: CompiledGraph, thread_id: str, spoken: Sequence[Spoken]) -> list[Spoken]:
     """Say of each message when it was first in the state; what is older than the history that is read has no time."""
     config = {"configurable": {"thread_id": thread_id}}
-    first: dict[str, datetime] = {}
-    reached = 0
+    first: dict[str, tuple[datetime, str]] = {}
+    oldest, count = "", 0
     for snapshot in graph.get_state_history(config, limit=LOOKED_BACK):
-        reached += 1
         if snapshot.created_at is None:
             continue
-        at = datetime.fromisoformat(snapshot.created_at)
-        first |= dict.fromkeys((one.id for one in spoken_in(snapshot.values)), at)
-        oldest = at
-    if reached == LOOKED_BACK:
-        first = {name: at for name, at in first.items() if at != oldest}
-    return [replace(one, at=first.get(one.id)) for one in spoken]
+        oldest, count = str(snapshot.config["configurable"]["checkpoint_id"]), count + 1
+        here = (datetime.fromisoformat(snapshot.created_at), oldest)
+        first |= dict.fromkeys((one.id for one in spoken_in(snapshot.values)), here)
+    if count == LOOKED_BACK:
+        first = {name: found for name, found in first.items() if found[1] != oldest}
+    return [
+        one if one.id not in first else replace(one, at=first[one.id][0], checkpoint=first[one.id][1]) for one in spoken
+    ]

@@ -77,15 +77,9 @@ def events_of(app: Bide, thread_id: str) -> tuple[list[Event], bool]:
     following = Following(app.store, app.graphs, thread_id, f"{begin[0]}.{begin[1]}", "rest")
     events: list[Event] = []
     while len(events) < 2 * READ and (page := following.page()):
-        events += [event for event in page if _is_worth_telling(event)]
+        # What is told while a node runs is for streams.
+        events += [event for event in page if not event.kind.startswith("told.")]
     return events[-SHOWN:], any(begin) or len(events) > SHOWN
-
-
-def _is_worth_telling(event: Event) -> bool:
-    """Whether a line tells more than the one beside it: what is told while a node runs is for streams."""
-    if event.kind.startswith("told."):
-        return False
-    return event.kind != "step" or _data(event).get("source") != "input"
 
 
 def _data(event: Event) -> Mapping[str, Any]:
@@ -93,10 +87,18 @@ def _data(event: Event) -> Mapping[str, Any]:
 
 
 def timeline(events: Iterable[Event], waits: Mapping[str, Wait], spoken: Iterable[Spoken]) -> list[Line]:
-    """Put everything that happened into one order, and say where nothing happened for long."""
-    lines = [line for event in events for line in _lines(event, waits)]
-    lines += [_said(one) for one in spoken if one.at is not None]
-    lines.sort(key=lambda line: line.at)
+    """Put everything that happened into one order, and say where nothing happened for long.
+
+    The log has its order; what was said stands behind the step that said it.
+    """
+    said: dict[str, list[Spoken]] = {}
+    for one in spoken:
+        said.setdefault(one.checkpoint, []).append(one)
+    lines: list[Line] = []
+    for event in events:
+        lines += _lines(event, waits)
+        if event.kind == "step":
+            lines += [_said(one, event.at) for one in said.get(str(_data(event).get("checkpoint_id")), ())]
     return list(_with_gaps(lines))
 
 
@@ -108,15 +110,16 @@ def _with_gaps(lines: Sequence[Line]) -> Iterator[Line]:
         before = line
 
 
-def _said(one: Spoken) -> Line:
-    assert one.at is not None, "it was chosen for its time"
-    return Line(one.at, "message", one.speaker, in_line(one.text, 400), f"said-{one.role}", calls=one.calls)
+def _said(one: Spoken, at: datetime) -> Line:
+    return Line(at, "message", one.speaker, in_line(one.text, 400), f"said-{one.role}", calls=one.calls)
 
 
 def _lines(event: Event, waits: Mapping[str, Wait]) -> Iterator[Line]:
     data = _data(event)
     if event.kind == "step":
-        yield Line(event.at, "step", _nodes(data), _step(data))
+        # That an input was taken in is told by the run's start.
+        if data.get("source") != "input":
+            yield Line(event.at, "step", _nodes(data), _step(data))
         return
     words, tone = _WORDS.get(event.kind, (event.kind.rpartition(".")[2].replace("_", " ").capitalize(), ""))
     if event.kind == "run.waiting":

@@ -10,7 +10,7 @@ from bide.errors import BideError
 from bide.runtime import Bide
 from bide.server.auth.audit import audit
 from bide.server.caller import READ, RESOLVE, RUN, Caller
-from bide.server.context import Server, Who
+from bide.server.context import Context, Server, Who
 from bide.server.door import need, owned_wait
 from bide.server.native.answering import Given, give
 from bide.server.pages.answering import Refused, chosen_ask, read_answer, shown_again
@@ -72,7 +72,7 @@ def answer(request: Request, server: Server, who: Who, wait_id: str, typed: Form
     owned_wait(app, who, wait_id)
     asks = card_of(app.wait(wait_id), now_of(app)).asks
     if not asks:
-        return _too_late(request, app, who, wait_id, typed.get("key"))
+        return _settled_before(request, server, who, wait_id, typed.get("key"))
     ask = chosen_ask(asks, typed)
     try:
         said = read_answer(ask, typed)
@@ -81,7 +81,7 @@ def answer(request: Request, server: Server, who: Who, wait_id: str, typed: Form
         return _refused(request, app, who, wait_id, shown_again(ask, typed, refused))
     except Problem as problem:
         if problem.status in (409, 410):
-            return _too_late(request, app, who, wait_id, None)
+            return _too_late(request, app, who, wait_id)
         return _refused(request, app, who, wait_id, shown_again(ask, typed, Refused([problem.detail])))
     except BideError as error:
         return _refused(request, app, who, wait_id, shown_again(ask, typed, Refused([str(error)])))
@@ -96,10 +96,17 @@ def _refused(request: Request, app: Bide, caller: Caller, wait_id: str, ask: Ask
     return wait_page(request, app, caller, wait_id, status=422, flash=flash, changed=ask)
 
 
-def _too_late(request: Request, app: Bide, caller: Caller, wait_id: str, key: str | None) -> Response:
-    row = owned_wait(app, caller, wait_id)
-    if key and key == row.answer_key:
+def _settled_before(request: Request, server: Context, caller: Caller, wait_id: str, key: str | None) -> Response:
+    """Tell whoever sends the same form again that it counts once, and everybody else who was first."""
+    row = owned_wait(server.app, caller, wait_id)
+    is_again = bool(key) and key == row.answer_key
+    audit(server, caller, "wait.answer", wait_id, row.thread_id, "duplicate" if is_again else "late", via=VIA)
+    if is_again:
         return back_to(address(_INBOX, "again", wait=wait_id))
+    return _too_late(request, server.app, caller, wait_id)
+
+
+def _too_late(request: Request, app: Bide, caller: Caller, wait_id: str) -> Response:
     flash = who_was_first(app.wait(wait_id), now_of(app))
     return wait_page(request, app, caller, wait_id, status=409, flash=flash)
 
