@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from fastapi import WebSocket
+from langgraph_sdk import Auth
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from bide.server import Settings
 from bide.server.auth.keys import create_key
-from bide.server.settings import LimitSettings
+from bide.server.settings import AuthSettings, LimitSettings
 from bide.store import Store
 from tests.server.auth.doors import KEYS, door
 
@@ -65,6 +66,18 @@ def test_page_of_a_stranger_opens_no_socket_of_a_server_that_asks_nobody(client_
     assert owner_at(client) == ""
     assert owner_at(client, origin="http://testserver") == ""
     assert refusal_at(client, origin="https://evil.example") == 1008
+
+
+def test_own_handler_sees_the_handshake_and_waits_for_no_body(client_of):
+    auth, seen = Auth(), []
+
+    @auth.authenticate
+    async def who(body: Any, path: str, method: str) -> dict[str, str]:
+        seen.append((body, path, method))
+        return {"identity": "ada", "owner": "acme"}
+
+    assert owner_at(client_of(Settings(auth=AuthSettings("custom", handler=auth)))) == "acme"
+    assert seen == [({}, PLACE, "GET")]
 
 
 def test_sockets_are_limited_as_streams_are(store: Store, client_of):

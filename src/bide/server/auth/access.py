@@ -119,21 +119,25 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 _RULES = tuple((method, _pattern(path), need) for method, path, need in _TABLE)
+SHORT = 256
 _SAFE = frozenset(["GET", "HEAD", "OPTIONS"])
 
 
 def need_of(method: str, path: str) -> Need:
     """Return what a request needs; one that is in no line needs everything."""
-    # HEAD is GET without a body.
-    return _looked_up("GET" if method == "HEAD" else method, path)
+    verb = "GET" if method == "HEAD" else method
+    # What strangers send is remembered only where it is short: else they would fill the memory with it.
+    return _remembered(verb, path) if len(path) + len(verb) <= SHORT else _looked_up(verb, path)
 
 
-@lru_cache(4096)
 def _looked_up(method: str, path: str) -> Need:
     return next(
         (need for verb, pattern, need in _RULES if verb in (method, "*") and pattern.fullmatch(path)),
         _ADMIN,
     )
+
+
+_remembered = lru_cache(4096)(_looked_up)
 
 
 def is_safe(method: str) -> bool:

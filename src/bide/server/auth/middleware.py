@@ -68,7 +68,9 @@ class Authentication:
         is_open = isinstance(self.gate, OpenGate)
         if need.scope == PUBLIC:
             return self.gate.everybody if isinstance(self.gate, OpenGate) else NOBODY
-        request = Request({**scope, "type": "http", "method": scope.get("method", "GET")}, read)
+        is_socket = scope["type"] == "websocket"
+        asked = {**scope, "type": "http", "method": "GET"} if is_socket else scope
+        request = Request(asked, _nothing if is_socket else read)
         credential = None if is_open else await self._credential(scope)
         if credential is None or credential.is_ambient:
             check_origin(scope, self.settings)
@@ -109,6 +111,11 @@ def _is_for_a_person(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     is_page = scope["type"] == "http" and scope["method"] == "GET" and "text/html" in headers.get("accept", "")
     return is_page and headers.get("sec-fetch-mode", "navigate") == "navigate" and credential_of(scope) is None
+
+
+async def _nothing() -> Message:
+    """Be the body of a request that has none: what comes through a socket is not for the door."""
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 class Reread:
