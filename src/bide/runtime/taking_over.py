@@ -11,7 +11,7 @@ from bide.runtime.answers import check_answer, leaf_for_people, plain_of
 from bide.store import Store
 from bide.store.listing import read_shown
 from bide.store.queue_rows import Answering, WaitView
-from bide.types import UNSET, Command, RunStatus, WaitStatus
+from bide.types import UNSET, Command, WaitStatus
 
 Answers = tuple[tuple[str, Answering], ...]
 
@@ -40,7 +40,7 @@ def without_answers(given: Any) -> Any:
 
 
 def answers_of(store: Store, thread_id: str, given: Any, said: Said) -> Answers:
-    """Return the answers that a start brings for a thread that waits; none when it is not waiting, but driven."""
+    """Return the answers that a start brings, each for a question that is open; pauses at nodes are passed."""
     if isinstance(given, Command) and given.resume is UNSET:
         return ()
     rows = [row for row in store.waits_of(thread_id) if row.status is WaitStatus.OPEN and not row.is_consumed]
@@ -50,20 +50,18 @@ def answers_of(store: Store, thread_id: str, given: Any, said: Said) -> Answers:
         return passed
     asked = [row for row in rows if row not in static]
     if not rows:
-        _check_that_it_may_wait(store, thread_id)
-        return ()
+        raise _not_waiting(store, thread_id)
     chosen = _chosen(thread_id, asked, given.resume) if asked else []
     return (*passed, *((row.wait_id, _answering(row, value, said)) for row, value in chosen))
 
 
-def _check_that_it_may_wait(store: Store, thread_id: str) -> None:
-    """Refuse an answer to a thread that is at rest; one that is driven may still come to ask."""
+def _not_waiting(store: Store, thread_id: str) -> NotWaitingError:
+    """Refuse an answer that no question waits for: it was answered, or never asked."""
     thread = read_shown(store, thread_id)
     status = None if thread is None or thread.run is None else thread.run.status
-    if status not in (RunStatus.QUEUED, RunStatus.READY, RunStatus.RUNNING):
-        raise NotWaitingError(
-            f"Thread {thread_id!r} is {status or 'new'}, so it waits for no answer. Nothing was started."
-        )
+    return NotWaitingError(
+        f"Thread {thread_id!r} is {status or 'new'}, so it waits for no answer. Nothing was started."
+    )
 
 
 def _chosen(thread_id: str, asked: Sequence[WaitView], resume: Any) -> list[tuple[WaitView, Any]]:

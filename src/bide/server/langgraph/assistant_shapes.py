@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import Field
+
 from bide.clock import Instant
-from bide.server.langgraph.choosing import Asked, Page, SortOrder
+from bide.server.langgraph.choosing import FURTHEST, Asked, Page, SortOrder
 from bide.server.langgraph.wire import iso, jsonable
 
 Fields = dict[str, Any]
@@ -114,4 +116,4 @@ class VersionSearch(Page):
 class Latest(Asked):
     """The version that is to be the present one."""
 
-    version: int
+    version: int = Field(ge=1, le=FURTHEST)

@@ -15,6 +15,7 @@ from bide.server.caller import Caller
 from bide.server.context import Context
 from bide.server.door import checked_id
 from bide.server.hooks.targets import check_target
+from bide.server.langgraph.answering import answering
 from bide.server.langgraph.assistant_shapes import Assistant
 from bide.server.langgraph.resolving import resolve_assistant
 from bide.server.langgraph.wire import jsonable
@@ -111,7 +112,9 @@ def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | N
         "notes": notes_of(body, assistant),
         **_when_busy(ctx, assistant, body, status),
     }
-    run = _started(ctx, assistant.graph_id, _given(ctx, thread_id, body), options, body)
+    given = _given(ctx, thread_id, body)
+    with answering(ctx, caller, thread_id, given):
+        run = _started(ctx, assistant.graph_id, given, options, body)
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
     note_thread(ctx.app.store, caller.owner, run.thread_id, {**(body.metadata or {}), **stamp}, is_new=True)
     if is_stateless and body.on_completion != "keep":
