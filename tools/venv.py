@@ -27,8 +27,15 @@ class Profile:
     satisfied_by: tuple[str, ...]
 
 
-RUNTIME = Profile("run", ".[cli]", "the library and its command line", satisfied_by=("run", "bench", "test"))
-MEASURED = Profile("bench", ".[cli,postgres]", "the library and its PostgreSQL driver", satisfied_by=("bench", "test"))
+RUNTIME = Profile(
+    "run", ".[cli,server]", "the library, its command line and its server", satisfied_by=("run", "bench", "test")
+)
+MEASURED = Profile(
+    "bench",
+    ".[cli,postgres,server]",
+    "the library, its server and its PostgreSQL driver",
+    satisfied_by=("bench", "test"),
+)
 EVERYTHING = Profile("test", ".[dev]", "the library and the tools of its tests", satisfied_by=("test",))
 
 

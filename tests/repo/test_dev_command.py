@@ -179,7 +179,7 @@ def test_pip_takes_over_when_uv_fails(checkout, capsys):
     assert [call.split()[0] for call in calls(checkout)] == ["uv", "python", "python"]
     assert calls(checkout)[1:] == [
         "python -m pip install -c constraints.txt -U pip",
-        "python -m pip install -c constraints.txt -e .[cli]",
+        "python -m pip install -c constraints.txt -e .[cli,server]",
     ]
     printed = capsys.readouterr().out
     assert "words of uv" in printed
@@ -192,7 +192,7 @@ def test_pip_takes_over_when_uv_cannot_even_start(checkout):
 
     venv.install(checkout, venv.RUNTIME)
 
-    assert calls(checkout)[-1] == "python -m pip install -c constraints.txt -e .[cli]"
+    assert calls(checkout)[-1] == "python -m pip install -c constraints.txt -e .[cli,server]"
 
 
 def test_failure_of_both_shows_what_pip_said(checkout):

@@ -6,9 +6,11 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from bide.demo.audit import Evidence, audit
-from bide.demo.crew import Crew, Death, Files, WorkerFailed
+from bide.demo.crew import Crew, Death, Files, ServerFailed
 from bide.demo.inbox import length
 from bide.demo.outside import calls_in, write_down
 
@@ -46,108 +48,126 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProces
 # ── The story ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_story_kills_the_worker_in_the_middle_and_everything_goes_on(told):
+def test_story_kills_two_servers_and_everything_goes_on(told):
     assert told.returncode == 0, told.stdout + told.stderr
     assert told.stderr == ""
-    assert len(re.findall(r"✗ kill -9 +process \d+ is gone", told.stdout)) == 1
+    assert len(re.findall(r"✗ kill -9 +process \d+ is gone", told.stdout)) == 2
     assert len(re.findall(r"↻ read +a book about \w+  \(same key as before: no second effect\)", told.stdout)) == 3
     assert "Killed in the middle: nothing was lost, and nothing was done twice." in told.stdout
 
 
 def test_story_shows_who_waits_for_what_and_until_when(told):
-    first, without_a_worker, last = re.findall(r"\nInbox (.*?)\n\n", told.stdout, flags=re.DOTALL)
+    first, without_a_worker, bank, last = re.findall(r"\nInbox (.*?)\n\n", told.stdout, flags=re.DOTALL)
 
-    assert re.search(r"\d  refund-1 +you: Refund 120 EUR to Grace\? +\d s +in 24 h", first)
-    assert re.search(r"\d  quote-1 +an e-mail from ada@example.org +\d s +in 48 h", first)
-    assert re.search(r"·  research-1 +its workers: 0 of 3 have ended", first)
-    assert "nobody works" in without_a_worker
+    assert re.search(r"refund-1 +you: Refund 120 EUR to Grace\? +\d+ s +in 24 h", first)
+    assert re.search(r"quote-1 +an e-mail from ada@example.org +\d+ s +in 48 h", first)
+    assert re.search(r"research-1 +its 3 readers", first)
     assert "quote-1" not in without_a_worker
+    assert re.search(r"quote-1 +the webhook 'payments' +\d+ s +in 14 d", bank)
     assert "nobody waits for anything" in last
 
 
-def test_story_explains_why_a_mail_woke_nobody(told):
-    assert "subject 'Out of office' does not match the pattern 'Re: *'" in told.stdout
+def test_story_explains_why_a_mail_woke_nobody_and_refuses_a_forged_call(told):
+    assert "subject 'Out of office' does not match the pattern 'Re: *quote-1'" in told.stdout
+    assert "not the bank: 401, nothing was stored" in told.stdout
+    assert "quote-1 is paid (duplicate)" in told.stdout
 
 
 @pytest.mark.slow
-def test_nobody_to_type_means_the_whole_story_with_a_note_and_no_hanging(tmp_path):
+def test_nobody_to_click_means_the_whole_story_with_a_note_and_no_hanging(tmp_path):
     done = run_demo(tmp_path, typed="")
 
     assert done.returncode == 0
-    assert "nobody is there to type: telling the whole story" in done.stdout
+    assert "nobody is there to click: telling the whole story" in done.stdout
     assert "Killed in the middle" in done.stdout
-
-
-@pytest.mark.slow
-def test_pipe_that_stays_silent_does_not_hold_the_demo(tmp_path):
-    silent, never_written = os.pipe()
-    command = [sys.executable, "-m", "bide.demo"]
-    env = {**os.environ, "TMPDIR": str(tmp_path)}
-
-    done = subprocess.run(command, stdin=silent, capture_output=True, text=True, timeout=100, check=False, env=env)
-    os.close(never_written)
-    os.close(silent)
-
-    assert done.returncode == 0
-    assert "nobody is there to type" in done.stdout
 
 
 # ── The tour ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.slow
-def test_visitor_kills_the_worker_answers_meanwhile_and_sees_a_new_one_go_on(tmp_path):
-    done = run_demo(tmp_path, typed="k\nm\n1\na\nw\nl\nq\n")
+class Visit:
+    """A visitor at a terminal, with the demo on it."""
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
-    killed, _, after = done.stdout.partition("✗ kill -9")
-    assert "read        a book about tides" in killed
-    assert "✓ quote-1     3 teapots ordered, for they wrote: “Yes, please!”" in after
-    assert "✓ refund-1    Grace gets 120 EUR back" in after
-    assert after.count("same key as before: no second effect") == 3
-    assert "wait.answered" in after
+    def __init__(self, folder: Path, **env: str) -> None:
+        self._person, terminal = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bide.demo"],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            start_new_session=True,
+            env={**os.environ, "TMPDIR": str(folder), "TERM": "xterm", **env},
+        )
+        os.close(terminal)
+        self.shown = ""
+
+    def until(self, pattern: str) -> re.Match[str]:
+        """Read along until something is shown."""
+        while not (found := re.search(pattern, self.shown)):
+            ready, _, _ = select.select([self._person], [], [], 90)
+            assert ready, f"{pattern} is not shown:\n{self.shown}"
+            self.shown += os.read(self._person, 4096).decode().replace("\r\n", "\n")
+        return found
+
+    def leave(self, how: int = signal.SIGINT) -> int:
+        """End the demo; return its exit code."""
+        self.process.send_signal(how)
+        try:
+            while part := os.read(self._person, 4096):
+                self.shown += part.decode()
+        except OSError:  # how Linux says that the other side is closed
+            pass
+        os.close(self._person)
+        return self.process.wait(60)
+
+
+def typed_at(url: str, line: str) -> None:
+    """Do what a line of the tour says, without a shell."""
+    words = shlex.split(line)
+    headers = dict(words[number + 1].split(": ") for number, word in enumerate(words) if word == "-H")
+    body = words[words.index("--json") + 1].encode()
+    request = urllib.request.Request(words[1], body, {**headers, "content-type": "application/json"})
+    assert words[1].startswith(url)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.slow
+def test_visitor_types_what_the_tour_shows_kills_the_server_and_sees_all_go_on(tmp_path):
+    visit = Visit(tmp_path, NO_COLOR="1")
+    url = visit.until(r"Open +(http://127\.0\.0\.1:\d+)/")[1]
+    mail = visit.until(r"\n +(curl \S+/deliveries --json '.*')\n")[1]
+    bank = visit.until(r"\n +(curl \S+/hooks/payments .*)\n")[1]
+    pid = int(visit.until(r"\n +kill -9 (\d+)\n")[1])
+    visit.until(r"a book about moods")
+
+    os.kill(pid, signal.SIGKILL)
+    visit.until(rf"process {pid} is gone(?s:.)*process \d+ serves, and works")
+    typed_at(url, mail)
+    visit.until(r"order +3 teapots")
+    typed_at(url, bank)
+    visit.until(r"✓ quote-1 +3 teapots, for they wrote: “Yes, please!” and paid")
+    with urllib.request.urlopen(f"{url}/", timeout=60) as inbox:
+        assert b"Refund 120 EUR to Grace?" in inbox.read()
+
+    assert visit.leave() == 0
+    assert "Next: the first lines of README.md" in visit.shown
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_visitor_rejects_writes_for_the_customer_and_mistypes(tmp_path):
-    typed = ["1", "perhaps", "1", "r", "1", "No, thank you", "9", "hello", "w", "x", "q"]
-
-    done = run_demo(tmp_path, typed="\n".join(typed) + "\n")
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Nothing was decided: it waits on." in done.stdout
-    assert "✓ refund-1    Grace gets a friendly letter" in done.stdout
-    assert "for they wrote: “No, thank you”" in done.stdout
-    assert "Nobody has the number 9." in done.stdout
-    assert "'hello' is none of these:" in done.stdout
-    assert re.search(r"Process \d+ is at work", done.stdout)
-    assert "app.explain(delivery) says why" in done.stdout
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_worker_does_not_outlive_the_demo_however_that_ends(tmp_path, how):
-    env = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "bide.demo"]
+def test_server_does_not_outlive_the_demo_however_that_ends(tmp_path, how):
+    visit = Visit(tmp_path)
+    pid = int(visit.until(r"kill -9 (\d+)")[1])
+    server = os.pidfd_open(pid)
 
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-    ) as demo:
-        assert demo.stdin is not None
-        assert demo.stdout is not None
-        demo.stdin.write("\n" * 100)
-        demo.stdin.flush()
-        pid = next(int(found[1]) for line in demo.stdout if (found := re.search(r"worker: process (\d+)", line)))
-        worker = os.pidfd_open(pid)
-        demo.send_signal(how)
-        demo.stdout.read()
-        ended, _, _ = select.select([worker], [], [], 60)
-        os.close(worker)
+    code = visit.leave(how)
+    ended, _, _ = select.select([server], [], [], 60)
+    os.close(server)
 
     assert ended
-    assert demo.returncode == (-signal.SIGKILL if how is signal.SIGKILL else 130)
+    assert code == (-signal.SIGKILL if how is signal.SIGKILL else 0)
 
 
 # ── How it looks ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -162,31 +182,12 @@ def test_output_for_a_pipe_is_plain_and_fits_the_screen(told):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
-def test_person_at_a_terminal_types_and_sees_colours_unless_they_are_unwanted(tmp_path, no_color, is_coloured):
-    person, terminal = pty.openpty()
-    env = {**os.environ, "TMPDIR": str(tmp_path), "TERM": "xterm", "NO_COLOR": no_color}
-    command = [sys.executable, "-m", "bide.demo"]
+def test_person_at_a_terminal_sees_colours_unless_they_are_unwanted(tmp_path, no_color, is_coloured):
+    visit = Visit(tmp_path, NO_COLOR=no_color)
+    visit.until("Ctrl-C leaves")
 
-    with subprocess.Popen(command, stdin=terminal, stdout=terminal, env=env) as demo:
-        os.close(terminal)
-        os.write(person, b"k\nq\n")
-        shown = read_all(person)
-    os.close(person)
-
-    assert demo.returncode == 0
-    assert "it could not say a word" in shown
-    assert ("\x1b[" in shown) is is_coloured
-
-
-def read_all(terminal: int) -> str:
-    """Everything that is shown on a terminal until the program behind it has ended."""
-    shown = b""
-    try:
-        while part := os.read(terminal, 4096):
-            shown += part
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    return shown.decode()
+    assert visit.leave() == 0
+    assert ("\x1b[" in visit.shown) is is_coloured
 
 
 @pytest.mark.slow
@@ -218,6 +219,7 @@ def test_reader_who_leaves_early_gets_no_traceback(tmp_path):
         (timedelta(seconds=90), "90 s"),
         (timedelta(minutes=5), "5 min"),
         (timedelta(hours=48), "48 h"),
+        (timedelta(days=14), "14 d"),
         (timedelta(seconds=-3), "0 s"),
     ],
 )
@@ -245,14 +247,11 @@ def test_nothing_is_left_behind_unless_asked_for(tmp_path):
 def test_own_database_is_used_again_and_what_an_earlier_visitor_left_does_not_disturb(tmp_path):
     path = tmp_path / "mine.db"
 
-    codes = [
-        run_demo(tmp_path, "--db", str(path), typed="k\nq\n").returncode,
-        run_demo(tmp_path, "--yes", "--db", str(path)).returncode,
-    ]
+    codes = [run_demo(tmp_path, "--yes", "--db", str(path)).returncode for _ in range(2)]
 
     assert codes == [0, 0]
     done = [call.what for call in calls_in(f"{path}.ledger.jsonl") if call.has_effect]
-    assert (done.count("mail"), done.count("order"), done.count("publish")) == (2, 1, 1)
+    assert (done.count("mail"), done.count("order"), done.count("publish")) == (2, 2, 2)
 
 
 def test_path_that_cannot_be_used_is_told_before_anything_starts(tmp_path):
@@ -278,13 +277,19 @@ def honest_evidence(tmp_path: Path) -> Evidence:
     waited = ["run.ready", "run.started", "run.waiting", "wait.answered", "run.done"]
     taken_over = ["run.ready", "run.started", "run.reaped", "run.done"]
     return Evidence(
-        deaths=[Death(1, -9)],
+        deaths=[Death(1, -9), Death(2, -9)],
         calls=[write_down(ledger, what.split()[0], "something", what) for what in made],
-        outcomes={"quote": "they wrote: “Yes, please!”", "refund": "120 EUR back", "research": "published: it"},
+        outcomes={
+            "quote": "they wrote: “Yes, please!” and paid",
+            "refund": "120 EUR back",
+            "research": "published: it",
+        },
         logs={
-            **dict.fromkeys(("quote", "refund", "research"), waited),
+            **dict.fromkeys(("refund", "research"), waited),
+            "quote": [*waited[:-1], "run.waiting", *waited[-2:]],
             **dict.fromkeys(("research/1", "research/2", "research/3"), taken_over),
         },
+        hooks=["forged", "delivered", "duplicate"],
         open_waits=0,
     )
 
@@ -292,7 +297,7 @@ def honest_evidence(tmp_path: Path) -> Evidence:
 def test_honest_run_passes_every_check(tmp_path):
     findings = audit(honest_evidence(tmp_path))
 
-    assert len(findings) == 6
+    assert len(findings) == 7
     assert [finding.problem for finding in findings if finding.problem] == []
 
 
@@ -319,15 +324,23 @@ def thread_without_an_end(evidence: Evidence) -> Evidence:
 
 
 def wait_answered_twice(evidence: Evidence) -> Evidence:
-    return replace(evidence, logs={**evidence.logs, "quote": ["wait.answered", "wait.answered", "run.done"]})
+    return replace(evidence, logs={**evidence.logs, "refund": ["wait.answered", "wait.answered", "run.done"]})
 
 
 def question_left_open(evidence: Evidence) -> Evidence:
     return replace(evidence, open_waits=1)
 
 
-def worker_that_ended_by_itself(evidence: Evidence) -> Evidence:
-    return replace(evidence, deaths=[Death(1, 0)])
+def payment_counted_twice(evidence: Evidence) -> Evidence:
+    return replace(evidence, hooks=["forged", "delivered", "delivered"])
+
+
+def forged_call_believed(evidence: Evidence) -> Evidence:
+    return replace(evidence, hooks=["delivered", "duplicate"])
+
+
+def server_that_ended_by_itself(evidence: Evidence) -> Evidence:
+    return replace(evidence, deaths=[Death(1, -9), Death(2, 0)])
 
 
 def nobody_to_take_over(evidence: Evidence) -> Evidence:
@@ -340,9 +353,11 @@ LIES: dict[Callable[[Evidence], Evidence], str] = {
     finished_step_made_again: "'mail': 1",
     mail_not_heard: "No thread knows of 'Yes, please!'",
     thread_without_an_end: "The log of quote does not end with run.done",
-    wait_answered_twice: "answered: 4, not 3",
+    wait_answered_twice: "answered: 5, not 4",
     question_left_open: "Still open: 1",
-    worker_that_ended_by_itself: "died by SIGKILL: 0, not 1",
+    payment_counted_twice: "The webhook was told ['forged', 'delivered', 'delivered']",
+    forged_call_believed: "The webhook was told ['delivered', 'duplicate']",
+    server_that_ended_by_itself: "died by SIGKILL: 1, not 2",
     nobody_to_take_over: "taken over: 2, not 3",
 }
 
@@ -354,15 +369,11 @@ def test_check_notices(tmp_path, lie):
     assert LIES[lie] in " ".join(finding.problem for finding in findings)
 
 
-def test_worker_that_ends_by_itself_is_told_with_its_last_words(tmp_path):
+def test_server_that_ends_by_itself_is_told_with_its_last_words(tmp_path):
     crew = Crew(Files(str(tmp_path), str(tmp_path / "ledger.jsonl")))
-    crew.hire(0.0)
-    process = crew._process
-    assert process is not None
-    process.wait(60)
 
-    with pytest.raises(WorkerFailed, match=r"ended by itself \(exit code 1\).*Error"):
-        _ = crew.pid
+    with pytest.raises(ServerFailed, match=r"ended by itself \(exit code 1\).*Error"):
+        crew.hire(0.0)
     crew.dismiss()
 
 

@@ -7,7 +7,10 @@ from typing import Any, NamedTuple, TypedDict
 
 from bide import START, CompiledGraph, StateGraph, all_of, spawn, step, wait_for
 from bide.demo.outside import Outside
-from bide.waits import approval, child, email
+from bide.waits import approval, child, email, webhook
+
+PAYMENTS = "payments"
+"""The webhook by which the bank tells of payments."""
 
 Node = Callable[[Any], dict[str, Any]]
 
@@ -17,24 +20,32 @@ class Quote(TypedDict, total=False):
 
     customer: str
     goods: str
+    number: str
+    is_ordered: bool
     outcome: str
 
 
 def quote(world: Outside) -> CompiledGraph:
-    """Wait for e-mail: send a quote, and wait up to two days for the customer's answer."""
+    """Wait for e-mail: send a quote, wait up to two days for the customer's answer, and then for the payment."""
 
     def offer(state: Quote) -> dict[str, Any]:
-        step(world.send_mail, state["customer"], f"your quote, {state['goods']}")  # once, however often this replays
+        step(world.send_mail, state["customer"], f"your {state['number']}, {state['goods']}")  # once, however often
         return {}
 
     def hear(state: Quote) -> dict[str, Any]:
-        reply = wait_for(email(from_=state["customer"], subject="Re: *"), timeout="48h", default=None)
+        reply = wait_for(email(from_=state["customer"], subject=f"Re: *{state['number']}"), timeout="48h", default=None)
         if reply is None:
             return {"outcome": "no answer in two days; a colleague will call"}
         step(world.order, state["goods"])
-        return {"outcome": f"{state['goods']} ordered, for they wrote: “{reply.value['body']}”"}
+        return {"is_ordered": True, "outcome": f"{state['goods']}, for they wrote: “{reply.value['body']}”"}
 
-    return _in_line("quote", Quote, offer, hear)
+    def collect(state: Quote) -> dict[str, Any]:
+        if not state.get("is_ordered"):
+            return {}
+        paid = wait_for(webhook(PAYMENTS, match={"quote": state["number"]}), timeout="14d", default=None)
+        return {"outcome": f"{state['outcome']} {'and paid' if paid is not None else 'and never paid'}"}
+
+    return _in_line("quote", Quote, offer, hear, collect)
 
 
 class Refund(TypedDict, total=False):
@@ -123,7 +134,7 @@ ASSIGNMENTS = (
     Assignment(
         "quote",
         "Wait for e-mail",
-        f"sends a quote to {CUSTOMER},\nwaits up to 48 hours for the answer",
+        f"sends a quote to {CUSTOMER}, waits for the\nanswer, then for the bank's webhook",
         {"customer": CUSTOMER, "goods": "3 teapots"},
     ),
     Assignment(

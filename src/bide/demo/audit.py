@@ -24,6 +24,8 @@ class Evidence:
     """What each of the three threads ended with."""
     logs: Mapping[str, Sequence[str]]
     """The kinds of the lines in the log of each thread, those of children too."""
+    hooks: Sequence[str]
+    """What the webhook was told, call by call."""
     open_waits: int
 
 
@@ -36,17 +38,17 @@ class Finding(NamedTuple):
 
 def audit(evidence: Evidence) -> list[Finding]:
     """Check every claim."""
-    checks = (_death, _effects, _retries, _outcomes, _logs, _inbox)
+    checks = (_death, _effects, _retries, _outcomes, _hooks, _logs, _inbox)
     return [finding for check in checks for finding in check(evidence)]
 
 
 def _death(evidence: Evidence) -> Iterator[Finding]:
     killed = [death for death in evidence.deaths if death.is_kill]
     reaped = sum("run.reaped" in kinds for kinds in evidence.logs.values())
-    problem = "" if len(killed) == len(evidence.deaths) == 1 else f"Workers that died by SIGKILL: {len(killed)}, not 1."
+    problem = "" if len(killed) == len(evidence.deaths) == 2 else f"Servers that died by SIGKILL: {len(killed)}, not 2."
     if not problem and reaped != 3:
         problem = f"Threads that were taken over: {reaped}, not 3."
-    yield Finding("The worker was killed in the middle of three steps; another took them over.", problem)
+    yield Finding("Two servers were killed, one in the middle of three steps; another took over.", problem)
 
 
 def _effects(evidence: Evidence) -> Iterator[Finding]:
@@ -65,17 +67,23 @@ def _retries(evidence: Evidence) -> Iterator[Finding]:
 
 def _outcomes(evidence: Evidence) -> Iterator[Finding]:
     said = " ".join(evidence.outcomes.values())
-    missing = [word for word in ("Yes, please!", "120 EUR back", "published:") if word not in said]
+    missing = [word for word in ("Yes, please!", "and paid", "120 EUR back", "published:") if word not in said]
     problem = "" if not missing else f"No thread knows of {missing[0]!r}."
     yield Finding("What came while nobody worked was heard: the mail, and the decision.", problem)
+
+
+def _hooks(evidence: Evidence) -> Iterator[Finding]:
+    told = list(evidence.hooks)
+    problem = "" if told == ["forged", "delivered", "duplicate"] else f"The webhook was told {told}."
+    yield Finding("The bank's call counted once; the forged one not at all.", problem)
 
 
 def _logs(evidence: Evidence) -> Iterator[Finding]:
     unfinished = [thread_id for thread_id, kinds in evidence.logs.items() if list(kinds[-1:]) != ["run.done"]]
     answered = sum(list(kinds).count("wait.answered") for kinds in evidence.logs.values())
     problem = "" if not unfinished else f"The log of {unfinished[0]} does not end with run.done."
-    if not problem and answered != 3:
-        problem = f"Waits that were answered: {answered}, not 3."
+    if not problem and answered != 4:
+        problem = f"Waits that were answered: {answered}, not 4."
     yield Finding("Every wait was answered once, and every thread came to its end.", problem)
 
 

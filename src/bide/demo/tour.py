@@ -1,33 +1,20 @@
-"""The tour: a newcomer at the inbox, with ten minutes and a worker to kill."""
+"""The tour: what a newcomer clicks and types, while the server runs, and comes back however often it is killed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import time
+from contextlib import suppress
+from http.client import HTTPException
 
-from bide.demo.agents import ASSIGNMENTS
+from bide.demo.agents import ASSIGNMENTS, PAYMENTS
+from bide.demo.crew import ServerFailed
 from bide.demo.desk import Desk
-from bide.demo.terminal import BOLD, CYAN, DIM
-from bide.errors import BideError
-from bide.runtime.views import Wait
+from bide.demo.terminal import BOLD, CYAN, DIM, RED
 
-PACE_SECONDS = 6.0
-"""How long a reader takes for a book: long enough to kill the worker meanwhile."""
-SETTLE_SECONDS = 1.5
-
-KEYS = """\
-   1, 2 …  answer that one        k  kill -9 the worker     l  the log
-   m  the customer's mail comes   w  start a worker         n  the agents again
-   x  a mail that fits nobody     Enter  look again         q  leave"""
-
-HINTS = (
-    ("k", "Type k now: kill the worker in the middle of its work."),
-    ("m", "Nobody works any more. Type m all the same: the customer's mail arrives."),
-    ("1", "And decide on the refund: type its number."),
-    ("w", "Now type w: a new worker takes over what the dead one left."),
-    ("x", "Type n, and then x: a mail comes that does not fit, and is explained."),
-    ("l", "Type l: what the database remembers."),
-    ("n", "Type n to start the agents again, or q to leave."),
-)
+PACE_SECONDS = 20.0
+"""How long a reader takes for a book: long enough to kill the server meanwhile."""
+LOOK_SECONDS = 0.5
 
 
 class Tour:
@@ -35,91 +22,61 @@ class Tour:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self.tried: set[str] = set()
-        self._commands: dict[str, Callable[[], None]] = {
-            "": lambda: None,
-            "m": desk.mail,
-            "x": desk.wrong_mail,
-            "k": desk.kill,
-            "w": self.hire,
-            "l": desk.show_log,
-            "n": desk.start_agents,
-            "?": self.help,
-        }
 
     def go(self) -> None:
-        """Show somebody around, until they leave."""
+        """Show somebody around, until they leave by Ctrl-C."""
         introduce(self.desk)
-        self.desk.start_agents()
         self.desk.hire(PACE_SECONDS)
-        self.help()
+        self.desk.start_agents()
+        self.show_stops()
+        self.desk.terminal.say(f"\n{self.desk.terminal.paint('What happens (Ctrl-C leaves):', BOLD)}")
         while True:
-            self._settle()
-            self.desk.show_inbox()
-            self._hint()
-            typed = self.desk.terminal.read("\n> ")
-            if typed is None or typed.lower() in ("q", "quit", "exit"):
-                return
-            self.do(typed)
+            self.look_after()
+            with suppress(OSError, HTTPException):  # it was killed this very moment: the next look finds out
+                self.desk.show_news()
+            time.sleep(LOOK_SECONDS)
 
-    def do(self, typed: str) -> None:
-        """Do what was typed; what cannot be done is said, and nothing is broken by it."""
-        key = typed.lower()
-        self.tried.add(key if not key.isdigit() else "1")
-        try:
-            if key.isdigit():
-                self._answer(int(key))
-            elif key in self._commands:
-                self._commands[key]()
-            else:
-                self.desk.note(f"{typed!r:.20} is none of these:")
-                self.help()
-        except BideError as problem:
-            self.desk.note(str(problem))
-
-    def hire(self) -> None:
-        """Start a worker, if there is none."""
-        pid = self.desk.crew.pid
-        if pid is None:
-            self.desk.hire(PACE_SECONDS)
-        else:
-            self.desk.note(f"Process {pid} is at work. There could be many; here one is enough to kill.")
-
-    def help(self) -> None:
-        """Show what can be typed."""
-        self.desk.terminal.say(f"\n{self.desk.terminal.paint(KEYS, DIM)}")
-
-    def _answer(self, number: int) -> None:
-        waits = self.desk.answerable()
-        if not 1 <= number <= len(waits):
-            self.desk.note(f"Nobody has the number {number}.")
+    def look_after(self) -> None:
+        """Start the server again when somebody has killed it."""
+        death = self.desk.crew.death
+        if death is None:
             return
-        wait = waits[number - 1]
-        if wait.kind == "email":
-            body = self.desk.terminal.read("  What does the customer write? ")
-            self.desk.mail(body or "Yes, please!")
-            return
-        self._decide(wait)
+        if not death.is_kill:
+            _ = self.desk.crew.pid  # which tells why
+            raise ServerFailed(f"Server {death.pid} ended by itself.")
+        self.desk.crew.bury()
+        self.desk.line("✗", RED, "kill -9", f"process {death.pid} is gone; it could not say a word")
+        self.desk.hire(PACE_SECONDS)
 
-    def _decide(self, wait: Wait) -> None:
-        typed = self.desk.terminal.read(f"  {wait.title} [a]pprove or [r]eject? ")
-        decision = {"a": "approve", "r": "reject"}.get((typed or "")[:1].lower())
-        if decision is None:
-            self.desk.note("Nothing was decided: it waits on. (a or r)")
-        else:
-            self.desk.answer(wait, decision)
-
-    def _settle(self) -> None:
-        """Give the worker a moment, so that the inbox shows what came of it."""
-        if self.desk.crew.pid is not None:
-            self.desk.until(self.desk.is_at_rest, SETTLE_SECONDS)
-        self.desk.show_news()
-
-    def _hint(self) -> None:
-        for key, hint in HINTS:
-            if key not in self.tried:
-                self.desk.terminal.say(f"\n   {self.desk.terminal.paint(hint, CYAN)}")
-                return
+    def show_stops(self) -> None:
+        """Print what to click and what to type."""
+        say, paint, url = self.desk.terminal.say, self.desk.terminal.paint, self.desk.api.url
+        quote = self.desk.threads[0]
+        mail = json.dumps(self.desk.mail_of(f"Re: your {quote}", "Yes, please!"))
+        body, signature = self.desk.payment(quote)
+        start = json.dumps({"assistant_id": "refund", "input": {"customer": "Grace", "amount": 7}})
+        say(f"\n   {paint('Open', BOLD)}  {paint(f'{url}/', CYAN)}  the inbox; {url}/docs  the API")
+        stops = (
+            ("In the inbox, approve the refund. The thread goes on while you look.", ""),
+            ("The customer answers: the quote was waiting for this mail.", f"curl {url}/deliveries --json '{mail}'"),
+            (
+                "The bank calls, signed. Without the signature it is refused; twice counts once.",
+                f"curl {url}/hooks/{PAYMENTS} -H 'x-hub-signature-256: {signature}' --json '{body.decode()}'",
+            ),
+            (
+                "Kill the server in the middle of the readers' books. It comes back here, and goes on.",
+                f"kill -9 {self.desk.crew.pid}",
+            ),
+            ("Start another refund, and wait until it asks.", f"curl {url}/runs/wait --json '{start}'"),
+            (
+                "Look from outside.",
+                f"curl {url}/waits; curl {url}/metrics; curl -N {url}/events -H accept:text/event-stream",
+            ),
+        )
+        for number, (about, typed) in enumerate(stops, 1):
+            say(f"\n   {paint(str(number), BOLD)}  {about}")
+            if typed:
+                say(f"      {paint(typed, DIM)}")
 
 
 def introduce(desk: Desk) -> None:
@@ -134,5 +91,5 @@ def introduce(desk: Desk) -> None:
         for line in more:
             say(f"   {'':<23} {line}")
     say("\nThey are threads in a database. While one waits it is a few rows there, and")
-    say("nothing in memory. A worker, a process of its own, drives those that can go on.\n")
+    say("nothing in memory. A server, a process of its own, drives those that can go on.\n")
     desk.terminal.breathe()
