@@ -71,20 +71,18 @@ def test_now_is_a_place_to_begin(app: Bide, client: TestClient) -> None:
     assert found[0]["id"] > cursor or len(found[0]["id"]) > len(cursor)
 
 
-@pytest.mark.parametrize("since", ["x", "1", "12-x", f"{10**15}-1"])
-@pytest.mark.parametrize("headers", [{}, STREAM])
-def test_cursor_that_nobody_was_told_is_refused_before_anything_is(
-    client: TestClient, since: str, headers: dict[str, str]
-) -> None:
-    refused = client.get("/events", params={"since": since}, headers=headers)
+@pytest.mark.parametrize("headers", [{}, STREAM], ids=["page", "stream"])
+def test_cursor_that_nobody_was_told_is_refused_before_anything_is(client: TestClient, headers: dict[str, str]) -> None:
+    for since in ("x", "1", "12-x", f"{10**15}-1"):
+        refused = client.get("/events", params={"since": since}, headers=headers)
 
-    assert refused.status_code == 422
-    assert refused.json()["error"] == "UnknownCursorError"
+        assert refused.status_code == 422
+        assert refused.json()["error"] == "UnknownCursorError"
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1001, "x"])
-def test_limit_that_cannot_be_meant_is_refused(client: TestClient, limit: Any) -> None:
-    assert client.get("/events", params={"limit": limit}).status_code == 422
+def test_limit_that_cannot_be_meant_is_refused(client: TestClient) -> None:
+    for limit in (0, -1, 1001, "x"):
+        assert client.get("/events", params={"limit": limit}).status_code == 422
 
 
 def test_callers_see_their_own_threads_alone(app: Bide) -> None:

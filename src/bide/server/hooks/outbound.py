@@ -95,6 +95,7 @@ class Outbound:
     def stop(self) -> None:
         """Claim nothing more, and wait a moment for what is on its way."""
         self._stopping.set()
+        self.store.ring()  # whoever naps looks up
         for _ in range(SENDERS):
             self._waiting.put(None)
         until = elapsed() + GRACE_SECONDS

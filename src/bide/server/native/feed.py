@@ -116,12 +116,16 @@ async def _stream(ctx: Context, caller: Caller, after: str | None, limit: int) -
     """Tell page after page, as fast as the client takes it; nothing is kept for one that is slow."""
     with _listening(ctx) as news:
         while not ctx.stopping.is_set():
+            end = ctx.hub.end
             feed: Feed = await run_in_threadpool(read_feed, ctx.app.store, after, limit, caller.owner)
             if feed.events:
                 yield "".join(map(_frame, feed.events))
             after = feed.cursor
-            if not feed.is_more and not await news():
-                yield ": heartbeat\n\n"
+            while not feed.is_more and not ctx.stopping.is_set():
+                if not await news():
+                    yield ": heartbeat\n\n"
+                if ctx.hub.end != end:
+                    break
 
 
 def _frame(event: FeedEvent) -> str:

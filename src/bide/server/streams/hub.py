@@ -18,6 +18,7 @@ from bide.clock import elapsed
 from bide.errors import BideError, StoreError
 from bide.store import Store
 from bide.store.database import Transaction
+from bide.store.feed import latest_cursor
 
 logger = logging.getLogger("bide.server")
 
@@ -58,6 +59,8 @@ class Hub:
         self.store = store
         self._watches: dict[str | None, set[Watch]] = {}
         self._known: dict[str, News] = {}
+        self.end = ""
+        """Where the feed of all threads ended at the last look: those who follow it read only when that has moved."""
         self._somebody = asyncio.Event()
         # One for looking, one for standing at the doorbell, one for what clients have left behind: none of them may
         # wait for the requests of others.
@@ -117,6 +120,8 @@ class Hub:
         wanted = [thread_id for thread_id in self._watches if thread_id is not None]
         try:
             found = await loop.run_in_executor(self._threads, self._peek, wanted)
+            if None in self._watches:
+                await loop.run_in_executor(self._threads, self._look_at_all)
         except StoreError as problem:
             logger.warning("Nobody could look for news: %s", problem)
             return False
@@ -130,6 +135,9 @@ class Hub:
     def _wake(self, thread_id: str | None) -> None:
         for watch in self._watches.get(thread_id, ()):
             watch.wake()
+
+    def _look_at_all(self) -> None:
+        self.end = latest_cursor(self.store)
 
     def _peek(self, wanted: list[str]) -> dict[str, News]:
         found: dict[str, News] = {}
