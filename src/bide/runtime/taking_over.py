@@ -40,18 +40,22 @@ def without_answers(given: Any) -> Any:
 
 
 def answers_of(store: Store, thread_id: str, given: Any, said: Said) -> Answers:
-    """Return the answers that a start brings, each for a question that is open; pauses at nodes are passed."""
+    """Return the answers that a start brings, each for a question of the thread; pauses at nodes are passed."""
     if isinstance(given, Command) and given.resume is UNSET:
         return ()
-    rows = [row for row in store.waits_of(thread_id) if row.status is WaitStatus.OPEN and not row.is_consumed]
+    every = store.waits_of(thread_id)
+    rows = [row for row in every if row.status is WaitStatus.OPEN and not row.is_consumed]
     static = [row for row in rows if row.kind in ("before", "after")]
     passed = tuple((row.wait_id, Answering(None, *said)) for row in static)
     if not isinstance(given, Command):
         return passed
-    asked = [row for row in rows if row not in static]
-    if not rows:
+    known = {row.wait_id: row for row in every}
+    if is_id_map(given.resume, known):
+        chosen = _by_id(thread_id, known, given.resume)
+    elif not rows:
         raise _not_waiting(store, thread_id)
-    chosen = _chosen(thread_id, asked, given.resume) if asked else []
+    else:
+        chosen = _the_only_one(thread_id, [row for row in rows if row not in static], given.resume)
     return (*passed, *((row.wait_id, _answering(row, value, said)) for row, value in chosen))
 
 
@@ -64,28 +68,30 @@ def _not_waiting(store: Store, thread_id: str) -> NotWaitingError:
     )
 
 
-def _chosen(thread_id: str, asked: Sequence[WaitView], resume: Any) -> list[tuple[WaitView, Any]]:
-    """Say which wait each answer is for: by id, or the only one that is open."""
-    known = {row.wait_id: row for row in asked}
-    if is_id_map(resume, known):
-        unknown = tuple(key for key in resume if key not in known)
-        if unknown:
-            raise UnknownInterruptError(
-                f"Thread {thread_id!r} has no open question {unknown[0]!r}. Open: {', '.join(known)}. Nothing was "
-                f"started.",
-                interrupt_ids=unknown,
-            )
-        return [(known[key], value) for key, value in resume.items()]
+def _by_id(thread_id: str, known: Mapping[str, WaitView], resume: Mapping[str, Any]) -> list[tuple[WaitView, Any]]:
+    """Say which wait each answer is for; of one that was settled before, the store knows by whom."""
+    unknown = tuple(key for key in resume if key not in known)
+    if unknown:
+        raise UnknownInterruptError(
+            f"Thread {thread_id!r} has no question {unknown[0]!r}. Known: {', '.join(known)}. Nothing was started.",
+            interrupt_ids=unknown,
+        )
+    return [(known[key], value) for key, value in resume.items()]
+
+
+def _the_only_one(thread_id: str, asked: Sequence[WaitView], resume: Any) -> list[tuple[WaitView, Any]]:
     if len(asked) > 1:
         raise AmbiguousResumeError(
             f"Thread {thread_id!r} has {len(asked)} open questions, and one answer cannot be for all of them. Say "
-            f"which: Command(resume={{id: answer, …}}). Open: {', '.join(known)}."
+            f"which: Command(resume={{id: answer, …}}). Open: {', '.join(row.wait_id for row in asked)}."
         )
-    return [(asked[0], resume)]
+    return [(row, resume) for row in asked]
 
 
 def _answering(row: WaitView, value: Any, said: Said) -> Answering:
     value = plain_of(value)
+    if row.status is not WaitStatus.OPEN:
+        return Answering(value, *said)
     leaf = None if row.needs.condition is None else leaf_for_people(row, None)
     check_answer(row, leaf, value)
     if leaf is None:
