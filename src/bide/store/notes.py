@@ -122,7 +122,7 @@ def notes_place(thread_id: str) -> str:
 
 def label_of(name: str, value: Any) -> str:
     """Return one word of metadata as threads are found by it."""
-    return f"label:{name}={json.dumps(value)}"
+    return f"label:{json.dumps(name)}={json.dumps(value)}"  # in which every character can be kept
 
 
 def is_word(value: Any) -> bool:

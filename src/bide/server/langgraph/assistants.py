@@ -10,7 +10,7 @@ from bide.runtime import Bide
 from bide.server.auth.authorize import authorize
 from bide.server.caller import Caller
 from bide.server.context import Context, Server, Who
-from bide.server.door import checked_id
+from bide.server.door import checked_id, is_id
 from bide.server.langgraph.assistant_shapes import (
     Assistant,
     AssistantCount,
@@ -140,7 +140,7 @@ def _meant(ctx: Context, caller: Caller, asked: AssistantCount) -> list[Assistan
     said = {**asked.model_dump(), "metadata": asked.metadata or {}}
     seen = authorize(caller, "assistants", "search", said)
     graph, wanted, part = said["graph_id"], said["metadata"] or {}, (said["name"] or "").casefold()
-    made = (assistant_of(row) for row in Assistants(ctx.app.store).all(caller.owner, graph))
+    made = map(assistant_of, Assistants(ctx.app.store).all(caller.owner, graph if graph and is_id(graph) else None))
     return [
         one
         for one in (*system_assistants(ctx.app), *made)

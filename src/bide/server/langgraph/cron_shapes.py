@@ -78,7 +78,15 @@ class CronPatch(Asked):
     @classmethod
     def _in_utc(cls, given: datetime | None) -> datetime | None:
         """Read a time without an offset as UTC, as its schedule is."""
-        return given if given is None or given.tzinfo is not None else given.replace(tzinfo=UTC)
+        if given is None:
+            return None
+        try:
+            moment = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+        except OverflowError as problem:
+            raise ValueError("it lies beyond the calendar") from problem
+        if moment.year < 1970:
+            raise ValueError("it lies before 1970")
+        return moment
 
     def of_the_run(self) -> Fields:
         """Return what is said about each run."""
