@@ -25,6 +25,8 @@ from bide.demo.outside import calls_in, write_down
 
 WIDTH = 80
 
+pytestmark = pytest.mark.timeout(400)  # each story starts three servers, on a machine that may be busy
+
 
 def run_demo(folder: Path, *words: str, typed: str | None = "", **env: str) -> subprocess.CompletedProcess[str]:
     """Run the demo as a user does; its files are made in `folder`."""
@@ -33,7 +35,7 @@ def run_demo(folder: Path, *words: str, typed: str | None = "", **env: str) -> s
         input=typed,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=200,
         check=False,
         env={**os.environ, "TMPDIR": str(folder), **env},
     )

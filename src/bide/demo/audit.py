@@ -48,7 +48,7 @@ def _death(evidence: Evidence) -> Iterator[Finding]:
     problem = "" if len(killed) == len(evidence.deaths) == 2 else f"Servers that died by SIGKILL: {len(killed)}, not 2."
     if not problem and reaped != 3:
         problem = f"Threads that were taken over: {reaped}, not 3."
-    yield Finding("Two servers were killed, one in the middle of three steps; another took over.", problem)
+    yield Finding("Two servers were killed, one amid three steps; a third took over.", problem)
 
 
 def _effects(evidence: Evidence) -> Iterator[Finding]:
