@@ -6,6 +6,9 @@ from fastapi import APIRouter
 
 from bide.server.native import conversations, deliveries, resume, schedules, threads, wait_changes, waits
 
+PARTS = (threads, resume, waits, wait_changes, deliveries, schedules, conversations)
+"""Each has a router of its own."""
+
 router = APIRouter()
-for _part in (threads, resume, waits, wait_changes, deliveries, schedules, conversations):
+for _part in PARTS:
     router.include_router(_part.router)

@@ -121,7 +121,7 @@ def _was_taken(call: _Call) -> bool:
 
 def _answer(call: _Call, turn: Turn, thread: Thread) -> None:
     need(call.caller, RESOLVE)
-    asking = [wait for wait in thread.waits if _asks_a_person(wait)]
+    asking = [wait for wait in thread.waits for _ in range(_questions_in(wait))]
     if len(asking) != 1:
         listed = [{"wait_id": wait.id, "waiting_for": wait.waiting_for} for wait in thread.waits]
         why = "several questions are open" if asking else "nobody is asked anything"
@@ -130,10 +130,11 @@ def _answer(call: _Call, turn: Turn, thread: Thread) -> None:
     give(call.server, call.caller, asking[0].id, Given(turn.input, "conversation", None, call.key))
 
 
-def _asks_a_person(wait: Wait) -> bool:
+def _questions_in(wait: Wait) -> int:
+    """Count what a wait asks of people."""
     if wait.condition is None:
-        return True
-    return sum(leaf.kind == "approval" for leaf in leaves(wait.condition, 0)) == 1
+        return 1
+    return sum(leaf.kind == "approval" for leaf in leaves(wait.condition, 0))
 
 
 def _start(call: _Call, turn: Turn, thread: Thread | None) -> None:
