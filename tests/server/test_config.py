@@ -24,6 +24,7 @@ concurrency = 4
 heartbeat = 3
 json_logs = true
 log_level = "warning"
+trusted_proxies = ["10.0.0.0/8"]
 
 [auth]
 mode = "jwt"
@@ -71,7 +72,7 @@ def test_whole_file_becomes_settings(tmp_path: Path) -> None:
 
     assert config.app.graphs == (f"{tmp_path}/shop.py:refunds", "agents.mail:quotes")
     assert config.app.store == f"sqlite:///{tmp_path}/data/shop.db"
-    assert config.listening == Listening("0.0.0.0", 8080, log_level="warning")
+    assert config.listening == Listening("0.0.0.0", 8080, log_level="warning", trusted_proxies=("10.0.0.0/8",))
     settings = config.settings
     assert (settings.worker, settings.concurrency, settings.heartbeat, settings.json_logs) == (False, 4, 3.0, True)
     assert settings.auth.mode == "jwt"

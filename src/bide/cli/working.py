@@ -13,6 +13,7 @@ from bide.cli.options import command
 
 if TYPE_CHECKING:
     from bide.runtime import Bide, Worker
+    from bide.server.observe.tracing import Tracing
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ def worker(
     verbose: Annotated[
         int, typer.Option("--verbose", "-v", count=True, help="One line for each run that it drives.")
     ] = 0,
+    tracing: Annotated[
+        bool, typer.Option("--tracing", help="A span for each run that it drives; needs the extra otel.")
+    ] = False,
 ) -> None:
     """Drive runs, and see to what is due. Ctrl-C or SIGTERM lets steps finish, gives runs back, and stops."""
     desk.need_graphs("bide worker")
@@ -48,10 +52,22 @@ def worker(
         _until_idle(desk, app, served)
         return
     found = app.worker(concurrency=pace.concurrency, queues=served, poll=pace.poll, grace=pace.grace)
+    traced = _traced(found) if tracing else None
     _listen(desk, verbose)
     _introduce(desk, app, found, served)
     found.run()
+    if traced is not None:
+        traced.close()
     _part(desk, found)
+
+
+def _traced(found: Worker) -> Tracing:
+    """Let each drive be a span, linked to what made its thread ready."""
+    from bide.server.observe.tracing import Tracing
+
+    tracing = Tracing.opened()
+    found.around = tracing.drives_of(found.store)
+    return tracing
 
 
 def _introduce(desk: Desk, app: Bide, found: Worker, queues: tuple[str, ...]) -> None:
@@ -124,12 +140,14 @@ class _Lines(logging.Handler):
         from rich.text import Text
 
         from bide.cli.words import safe, stamp
+        from bide.runtime.about import known_about
         from bide.runtime.views import moment
 
         try:
             at, text = moment(int(record.created * 1000)), safe(record.getMessage())
             if self._desk.as_json:
-                self._desk.tell_line({"log": {"at": at, "level": record.levelname.lower(), "message": text}})
+                told = {"at": at, "level": record.levelname.lower(), "message": text, **known_about()}
+                self._desk.tell_line({"log": told})
                 return
             style = "red" if record.levelno >= logging.WARNING else ""
             self._desk.out.print(Text.assemble((f"{stamp(at)[11:]}  ", "dim"), (text, style)), soft_wrap=True)

@@ -55,7 +55,9 @@ def serve(
             access_log=False,
             log_config=None,
             server_header=False,
-            proxy_headers=False,
+            # Nobody is believed unless they are named: rates are limited by address, and anybody can say any.
+            proxy_headers=bool(listening.trusted_proxies),
+            forwarded_allow_ips=list(listening.trusted_proxies),
             timeout_graceful_shutdown=max(1, round(listening.grace)),
             timeout_keep_alive=75,
         )

@@ -117,4 +117,6 @@ class Listening:
     """Seconds for requests and steps that are under way when it is asked to stop."""
     insecure: bool = False
     """Whether it may be reached from other machines without authentication."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
