@@ -223,4 +223,6 @@ def test_stream_that_is_left_leaves_nothing_behind(app: Bide) -> None:
     with serving(app, Settings(heartbeat=0.05)) as served:
         with streaming(served) as stream:
             next(stream)
+            assert served.context.hub.followers == 1
+
         until(lambda: served.context.hub.followers == 0, "nobody follows any more")

@@ -443,9 +443,12 @@ def test_slow_receiver_does_not_hold_up_the_others(app: Bide, receiver: Receiver
         app.run_ready()
 
         slow.wait_for(1)
-        receiver.wait_for(1)
+        heard = receiver.wait_for(1)
         may_end.set()
         outbound.stop()
+
+    assert len(heard) == 1
+    assert count_messages(app.store)["sent"] == 1
 
 
 # ── Set up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
