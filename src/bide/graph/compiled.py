@@ -168,7 +168,7 @@ class CompiledGraph(Threads):
             options["subgraphs"] = True
         session = open_session(self, given, config, options, () if teller is None else teller.modes, lease)
         if teller is not None and session.recorder is not None:
-            teller.attach(session.shaper, lease)
+            teller.attach(session.shaper, lease, session.recorder.hold.writer)
             session.recorder.teller = teller
         hear = None if teller is None else teller.hear
         if not self.async_nodes:

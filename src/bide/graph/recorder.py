@@ -235,7 +235,7 @@ class Recorder:
         lease, writer = self._held(), self.hold.writer
         row = None if commit.changed is None else self.pages.checkpoint_row(commit.checkpoint, commit.changed)
         is_plain = commit.is_over and commit.status is RunStatus.RUNNING and not self.has_records
-        lines = () if self.teller is None else self.teller.results(self.at, commit.outcomes, commit.opens)
+        lines = self._lines_of(commit)
         if is_plain:
             writer.save(lease, Transition(self.head, row, carried=commit.carried, events=lines))
         else:
@@ -250,10 +250,15 @@ class Recorder:
             self._stand_at(commit.checkpoint)
 
     def _stand_at(self, checkpoint: Checkpoint | None) -> None:
-        """Know where the graph stands: what is told from now on comes after it."""
+        """Know where the graph stands: what is told of its tasks comes after it."""
         if self.teller is not None:
             self.at = checkpoint
-            self.teller.head = self.head
+
+    def _lines_of(self, commit: Commit) -> tuple[EventRow, ...]:
+        if self.teller is None:
+            return ()
+        is_last = commit.status is not RunStatus.RUNNING
+        return self.teller.results(self.at, commit.outcomes, commit.opens, is_last=is_last)
 
     def _note(self, has_records: bool) -> None:
         """Know whether the step leaves something to retire; for the graphs around this one it does, too."""
@@ -294,7 +299,7 @@ class Recorder:
         self._note(True)
         lease = self._held()
         rows = tuple(map(self.pages.outcome_row, record.outcomes))
-        lines = () if self.teller is None else self.teller.results(self.at, record.outcomes)
+        lines = () if self.teller is None else self.teller.results(self.at, record.outcomes, is_last=False)
         self.hold.writer.record(lease, rows, record.carried, lines)
 
     def _events(self, commit: Commit) -> tuple[EventRow, ...]:

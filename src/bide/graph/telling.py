@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from bide.engine.plan import branch_of
 from bide.engine.values import CUSTOM, MESSAGES, RESULT, TASK, Checkpoint, Emit, Outcome, Question
-from bide.errors import BideError, LeaseLostError
+from bide.errors import BideError, LeaseLostError, StoreError
 from bide.shape.shown import jsonable
 from bide.store.needed import PLAIN
 from bide.store.rows import EventRow, Lease
 
 if TYPE_CHECKING:
+    from bide.graph.durability import Writer
     from bide.graph.streaming import Shaper
     from bide.store import Store
 
@@ -30,8 +31,10 @@ TOLD = "told."
 SUBGRAPHS = "subgraphs"
 LATER = 0.05
 """Seconds until what was told in the middle of a node is written."""
-MOST_WAITING = 500
-"""So many lines may wait before whoever tells must wait, too."""
+MOST_WAITING, MOST_BYTES = 500, 1024 * 1024
+"""So many lines, and so many bytes, may wait before whoever tells must wait, too."""
+MOST_TRIES = 5
+"""So often in a row the database may say no before what waits is given up."""
 
 _WRITTEN = {
     "values": (),
@@ -57,23 +60,29 @@ def written_modes(asked: Iterable[str]) -> tuple[str, ...]:
 
 
 class Teller:
-    """Writes what one run tells."""
+    """Writes what one run tells. Telling never breaks a run: what cannot be told is left out, and said in the log."""
 
     def __init__(self, store: Store, asked: Sequence[str]) -> None:
         self.store = store
         self.modes = written_modes(asked)
         self.subgraphs = SUBGRAPHS in asked
         self.lease: Lease | None = None
-        self.head = 0
         self._shaper: Shaper | None = None
+        self._writer: Writer | None = None
         self._waiting: list[EventRow] = []
-        self._writing = Lock()
+        self._size = 0
+        self._tries = 0
         self._timer: Timer | None = None
+        self._buffer = Lock()
+        """Held for a moment, by whoever adds to what waits, or takes it."""
+        self._writing = Lock()
+        """Held while something is written, so that lines keep their order."""
 
-    def attach(self, shaper: Shaper, lease: Lease) -> None:
-        """Know in which shapes things are told, and for which run."""
+    def attach(self, shaper: Shaper, lease: Lease, writer: Writer) -> None:
+        """Know in which shapes things are told, for which run, and who writes its steps."""
         self._shaper = shaper
         self.lease = lease
+        self._writer = writer
 
     # ── In the middle of a step ────────────────────────────────────────────────────────────────────────────────────
 
@@ -81,34 +90,59 @@ class Teller:
         """Note what is told while a node runs, or inside a graph inside it."""
         if not event.ns and event.kind not in (CUSTOM, MESSAGES, TASK):
             return  # written with the step, or there anyway
-        lines = list(self._lines(event))
-        if not lines:
-            return
-        with self._writing:
+        self._add(self._lines(event))
+
+    def _add(self, lines: Iterable[EventRow]) -> None:
+        """Let lines wait a moment for others; whoever tells faster than the database writes must wait, too."""
+        with self._buffer:
+            before = len(self._waiting)
             self._waiting += lines
-            if self._timer is None and len(self._waiting) < MOST_WAITING:
-                self._timer = Timer(LATER, self.flush)
-                self._timer.daemon = True
-                self._timer.start()
-        if len(self._waiting) >= MOST_WAITING:
+            self._size += sum(len(line.body) for line in self._waiting[before:])
+            is_full = len(self._waiting) >= MOST_WAITING or self._size >= MOST_BYTES
+            if self._waiting and not is_full:
+                self._write_in(LATER)
+        if is_full:
             self.flush()
+
+    def _write_in(self, seconds: float) -> None:
+        if self._timer is None:
+            self._timer = Timer(seconds, self.flush)
+            self._timer.daemon = True
+            self._timer.start()
 
     def flush(self) -> None:
         """Write what waits."""
         with self._writing:
-            lines = self._taken()
-            if not lines or self.lease is None:
+            lines, lease = self._taken(), self.lease
+            if not lines or lease is None:
                 return
             try:
-                self.store.tell(self.lease, self.head, lines)
+                if self._writer is not None and self._writer.mode == "async":
+                    self._writer.flush(lease)  # what was told of the steps before comes first
+                self.store.tell(lease, lines)
+                self._tries = 0
             except LeaseLostError:
                 self.lease = None  # the run is another's, and so is the telling
+            except StoreError as problem:
+                self._keep(lease, lines, problem)
             except BideError as problem:
-                logger.warning("What run %s tells could not be written: %s", self.lease.run_id, problem)
+                logger.warning("What run %s tells could not be written: %s", lease.run_id, problem)
+
+    def _keep(self, lease: Lease, lines: list[EventRow], problem: StoreError) -> None:
+        """Try again in a while, or with the next step; but a database that stays away must not fill the memory."""
+        self._tries += 1
+        if self._tries > MOST_TRIES:
+            logger.warning("What run %s tells could not be written: %s", lease.run_id, problem)
+            return
+        with self._buffer:
+            self._waiting[:0] = lines
+            self._size += sum(len(line.body) for line in lines)
+            self._write_in(self._tries * LATER * 10)
 
     def _taken(self) -> list[EventRow]:
-        lines, self._waiting = self._waiting, []
-        timer, self._timer = self._timer, None
+        with self._buffer:
+            lines, self._waiting, self._size = self._waiting, [], 0
+            timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
         return lines
@@ -116,18 +150,29 @@ class Teller:
     # ── With a step ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def results(
-        self, before: Checkpoint | None, outcomes: Iterable[Outcome], opens: Iterable[Question] = ()
+        self, before: Checkpoint | None, outcomes: Iterable[Outcome], opens: Iterable[Question] = (), *, is_last: bool
     ) -> tuple[EventRow, ...]:
-        """Return the lines of finished tasks and of new questions, behind all that waits: they are written together."""
+        """Return the lines of finished tasks and of new questions, behind all that waits: they are written together.
+
+        Steps that are written only at the end of the run do not keep back what is told of them.
+        """
+        if self._writer is not None and self._writer.mode == "exit" and not is_last:
+            self._add([] if before is None else self._results(before, outcomes, opens))
+            return ()
         with self._writing:
             lines = self._taken()
         if before is None:
             return tuple(lines)
+        lines += self._results(before, outcomes, opens)
+        return tuple(line._replace(seq=before.seq) for line in lines)
+
+    def _results(
+        self, before: Checkpoint, outcomes: Iterable[Outcome], opens: Iterable[Question]
+    ) -> Iterator[EventRow]:
         for outcome in outcomes:
             if not outcome.is_skipped:
-                lines += self._lines(Emit(RESULT, (before, outcome)))
-        lines += self._lines_of_asking(before, opens)
-        return tuple(line._replace(seq=before.seq) for line in lines)
+                yield from self._lines(Emit(RESULT, (before, outcome)))
+        yield from self._lines_of_asking(before, opens)
 
     def _lines_of_asking(self, before: Checkpoint, opens: Iterable[Question]) -> Iterator[EventRow]:
         if "tasks" not in self.modes:
@@ -141,15 +186,29 @@ class Teller:
                 outcome = Outcome(task, asks=tuple(asking[task.id]))
                 yield from self._lines(Emit(RESULT, (before, outcome)), ("tasks",))
 
-    def _lines(self, event: Emit, modes: Sequence[str] | None = None) -> Iterator[EventRow]:
+    def _lines(self, event: Emit, modes: Sequence[str] | None = None) -> list[EventRow]:
+        try:
+            return list(self._lines_of(event, self.modes if modes is None else modes))
+        except Exception:  # whatever a value of the application's raises when it is looked at
+            logger.exception("Something that run %s tells cannot be shown.", self.lease and self.lease.run_id)
+            return []
+
+    def _lines_of(self, event: Emit, modes: Sequence[str]) -> Iterator[EventRow]:
         assert self._shaper is not None, "it was attached before the run began"
-        for mode in self.modes if modes is None else modes:
+        for mode in modes:
             if self._shaper.shows(mode, event):
                 for payload in self._shaper.payloads(mode, event):
-                    yield line_of(mode, event.ns, payload)
+                    yield line_of(mode, event.ns, payload, self.store.bodies.largest)
 
 
-def line_of(mode: str, ns: Sequence[str], payload: Any) -> EventRow:
-    """Write down one part of a stream."""
-    text = json.dumps(jsonable(payload), ensure_ascii=False, separators=(",", ":"))
-    return EventRow(f"{TOLD}{mode}", PLAIN.encode({"ns": list(ns), "data": text}, "event"))
+def line_of(mode: str, ns: Sequence[str], payload: Any, largest: int) -> EventRow:
+    """Write down one part of a stream; one that the store would refuse is told to be too large."""
+    line = _line(mode, ns, json.dumps(jsonable(payload), ensure_ascii=False, separators=(",", ":")))
+    if len(line.body) <= largest:
+        return line
+    why = f"This part has {len(line.body)} bytes, and the store takes {largest}. See largest_value=… of Store.open."
+    return _line(mode, ns, json.dumps({"__error__": {"error": "ValueTooLargeError", "message": why}}))
+
+
+def _line(mode: str, ns: Sequence[str], data: str) -> EventRow:
+    return EventRow(f"{TOLD}{mode}", PLAIN.encode({"ns": list(ns), "data": data}, "event"))

@@ -164,7 +164,7 @@ def merged(tail: Tail) -> Iterator[StepRow | LineRow]:
     must wait: what belongs in between may be on the next page.
     """
     steps, lines = list(reversed(tail.steps)), list(reversed(tail.lines))
-    ends = [rows for rows in (steps, lines) if len(rows) == PAGE]
+    ends = [rows for rows, is_cut in ((steps, False), (lines, tail.is_cut)) if is_cut or len(rows) == PAGE]
     while steps or lines:
         if lines and (not steps or lines[-1].seq < steps[-1].seq):
             yield lines.pop()

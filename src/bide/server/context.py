@@ -29,6 +29,9 @@ class Context:
     worker: Worker | None = None
     """Whoever drives runs in this process, if somebody does."""
 
+    def __post_init__(self) -> None:
+        self.hub.stopping = self.stopping
+
 
 def context_of(request: Request) -> Context:
     """Return the server that a request came to."""

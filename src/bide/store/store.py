@@ -18,6 +18,7 @@ from bide.store.database import Database, Transaction
 from bide.store.deletion import check_parent, delete_everything, end_before_deletion
 from bide.store.delivering import Delivering
 from bide.store.ending import ENDED, end_run, tell_parent, tell_whoever_waits
+from bide.store.facts import head_of
 from bide.store.lease import LeaseKeeper, Taken
 from bide.store.looking_after import LookedAfter
 from bide.store.migrate import migrate
@@ -272,14 +273,19 @@ class Store(ApiKeys, Auditing, LookedAfter, Starting, Claiming, Waking, Deliveri
         if transition.status is RunStatus.READY or ended:
             self.ring()
 
-    def tell(self, lease: Lease, seq: int, lines: Sequence[EventRow]) -> None:
-        """Add to the log what a run tells in the middle of a step."""
+    def tell(self, lease: Lease, lines: Sequence[EventRow]) -> None:
+        """Add to the log what a run tells in the middle of a step.
+
+        Nobody saves a step of the run meanwhile: a line stands behind every checkpoint that was there before it, so
+        that all who read the log, early or late, read it in one order.
+        """
         now = self.clock.now()
 
         def save(tx: Transaction) -> None:
             writing = Writing(tx, self.bodies, now)
-            writing.log_events(lease.thread_id, lease.run_id, seq, lines)
-            writing.hold_lease(lease)
+            tx.send("hold_thread", {"thread_id": lease.thread_id})
+            tx.expect("hold_run", lease._asdict(), lambda _: lost(lease))
+            writing.log_events(lease.thread_id, lease.run_id, head_of(tx, lease.thread_id), lines)
 
         self.database.write("tell", save)
 

@@ -14,6 +14,9 @@ from bide.store.places import event_place
 from bide.store.reads import noticing_damage
 from bide.store.seal import place_of
 
+ENOUGH = 256 * 1024
+"""So many bytes of lines are a full page, however few lines that are: whoever reads slowly holds one in memory."""
+
 
 class StepRow(NamedTuple):
     """A checkpoint as a line of the log."""
@@ -61,6 +64,8 @@ class Tail(NamedTuple):
     """How many runs are put behind that one, or off."""
     steps: Sequence[StepRow]
     lines: Sequence[LineRow]
+    is_cut: bool = False
+    """Whether more lines were found than are read at once."""
 
 
 def read_tail(tx: Transaction, bodies: Bodies, thread_id: str, after: tuple[int, int], most: int) -> Tail | None:
@@ -75,8 +80,20 @@ def read_tail(tx: Transaction, bodies: Bodies, thread_id: str, after: tuple[int,
     uid, graph, events, head, live, queued = thread()[0]
     reader = _Steps(tx, bodies, thread_id)
     steps = [reader.read(row) for row in checkpoints()]
-    told = [_line(tx, bodies, thread_id, LineRow(*row)) for row in lines()]
-    return Tail(uid, graph, head or 0, events, live, queued, steps, told)
+    told = _read_lines(tx, bodies, thread_id, lines())
+    return Tail(uid, graph, head or 0, events, live, queued, steps, told, len(told) < len(lines()))
+
+
+def _read_lines(tx: Transaction, bodies: Bodies, thread_id: str, found: Sequence[Row]) -> list[LineRow]:
+    """Read lines until it is enough for once."""
+    told: list[LineRow] = []
+    size = 0
+    for row in found:
+        told.append(_line(tx, bodies, thread_id, LineRow(*row)))
+        size += len(told[-1].body)
+        if size >= ENOUGH:
+            break
+    return told
 
 
 def _line(tx: Transaction, bodies: Bodies, thread_id: str, line: LineRow) -> LineRow:

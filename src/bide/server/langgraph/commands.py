@@ -20,7 +20,7 @@ from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.protocol_commands import CommandError, perform
 from bide.server.langgraph.wire import read_list
 from bide.server.problems import Problem, not_found
-from bide.server.streams.log import Log, read_place
+from bide.server.streams.log import Log, check_place, read_place
 from bide.server.streams.protocol import Subscription as Wanted
 from bide.server.streams.protocol import ThreadStory, event_of
 from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed
@@ -103,13 +103,12 @@ async def told(ctx: Context, who: Caller, thread_id: str, wanted: Wanted) -> Asy
     """Yield the events of a thread, for ever; None while nothing happens."""
     async for _ in _appearing(ctx, who, thread_id):
         yield None
-    story, number = ThreadStory(ctx, thread_id), 0
+    story = ThreadStory(ctx, thread_id)
     async for entry in Log(ctx, thread_id).live():
         if entry is None:
             yield None
             continue
-        for happened in await run_sync(story.happened, entry):
-            number += 1
+        for number, happened in await run_sync(story.happened, entry):
             if wanted.wants(number, happened):
                 yield event_of(number, thread_id, happened)
 
@@ -141,7 +140,9 @@ async def stream_thread(
     unknown = [mode for mode in modes if mode not in ("run_modes", "lifecycle", "state_update")]
     if unknown:
         raise Problem(422, f"There is no mode {unknown[0]!r} of a thread's stream: run_modes, lifecycle, state_update.")
-    return streamed(thread_frames(ctx, thread_id, frozenset(modes), read_place(last_event_id)))
+    place = read_place(last_event_id)
+    await run_sync(check_place, ctx, thread_id, place)
+    return streamed(thread_frames(ctx, thread_id, frozenset(modes), place))
 
 
 # ── WebSocket ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,7 @@ from bide.server.langgraph.run_requests import MODES, RunBody, start_run
 from bide.server.langgraph.shapes import RUN_STATUS, run_shape
 from bide.server.langgraph.wire import read_bool, read_list
 from bide.server.problems import Problem, not_found
-from bide.server.streams.log import read_place
+from bide.server.streams.log import check_place, read_place
 from bide.server.streams.run_stream import RunStream
 from bide.server.streams.sse import streamed
 from bide.server.streams.story import Story
@@ -230,7 +230,9 @@ def _joined(
     subgraphs = bool((notes.get("kwargs") or {}).get("stream_subgraphs"))
     goes_on = bool(notes.get("goes_on"))
     story = Story(ctx, run.thread_id, run.run_id, modes, subgraphs=subgraphs, goes_on=goes_on)
-    stream = RunStream(ctx, story, read_place(last_event_id))
+    place = read_place(last_event_id)
+    check_place(ctx, run.thread_id, place)
+    stream = RunStream(ctx, story, place)
     return streamed(_frames(ctx, stream, cancels=cancels), _placed(run, "stream"))
 
 

@@ -61,6 +61,8 @@ class Hub:
         self._known: dict[str, News] = {}
         self.end = ""
         """Where the feed of all threads ended at the last look: those who follow it read only when that has moved."""
+        self.stopping: asyncio.Event | None = None
+        """Set when the server shuts down: whoever waits for news then hears of it at once."""
         self._somebody = asyncio.Event()
         # One for looking, one for standing at the doorbell, one for what clients have left behind: none of them may
         # wait for the requests of others.
@@ -92,28 +94,42 @@ class Hub:
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Look for news for as long as the server runs."""
-        task = asyncio.create_task(self._keep_looking(), name="bide-hub")
+        tasks = [asyncio.create_task(work, name="bide-hub") for work in (self._keep_looking(), self._tell_of_the_end())]
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             self._threads.shutdown(wait=False)
 
+    async def _tell_of_the_end(self) -> None:
+        if self.stopping is not None:
+            await self.stopping.wait()
+            for thread_id in self._watches:
+                self._wake(thread_id)
+
     async def _keep_looking(self) -> None:
-        loop = asyncio.get_running_loop()
         heard = self.store.doorbell.rings
         while True:
             if not self._watches:
                 self._somebody.clear()
                 await self._somebody.wait()
             began = elapsed()
-            is_busy = await self._look(loop)
-            nap = BESIDE_A_RUN if is_busy else AT_REST
-            await loop.run_in_executor(self._threads, partial(self.store.doorbell.wait, nap, heard))
-            heard = self.store.doorbell.rings
+            try:
+                heard = await self._look_and_nap(heard)
+            except Exception:  # without it nobody would hear of anything again
+                logger.exception("Nobody could look for news.")
+                await asyncio.sleep(AT_REST)
             # Bells ring for all threads, perhaps many times: nobody needs more than a look in a while.
             await asyncio.sleep(max(0.0, BESIDE_A_RUN - (elapsed() - began)))
+
+    async def _look_and_nap(self, heard: int) -> int:
+        """Look once, and wait until the bell rings or it is time to look again; return how often it has rung."""
+        loop = asyncio.get_running_loop()
+        nap = BESIDE_A_RUN if await self._look(loop) else AT_REST
+        await loop.run_in_executor(self._threads, partial(self.store.doorbell.wait, nap, heard))
+        return self.store.doorbell.rings
 
     async def _look(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Wake those whose threads have news; return whether one of these is being driven."""

@@ -7,13 +7,13 @@ twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from anyio.to_thread import run_sync
 
-from bide.errors import UnknownCheckpointError
+from bide.errors import ThreadDeletedError, UnknownCheckpointError
 from bide.graph.telling import TOLD
 from bide.runtime.following import LIFE, PAGE, Cursor, merged, read_cursor
 from bide.runtime.reading import codec_of, decoded
@@ -44,8 +44,8 @@ class Entry:
     after: Cursor
     row: StepRow | LineRow
     graph: str
-    body: Any = None
-    """Of a line: what it says."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """Of a line: what it says; nothing if that cannot be read."""
 
     @property
     def kind(self) -> str:
@@ -56,6 +56,12 @@ class Entry:
     def is_told(self) -> bool:
         """Whether it is part of what a run was asked to tell."""
         return self.kind.startswith(TOLD)
+
+    def is_up_to(self, cursor: Cursor) -> bool:
+        """Whether it was told to whoever stands there. Each counter speaks for itself."""
+        if isinstance(self.row, StepRow):
+            return self.row.seq <= cursor.seq
+        return self.row.number <= cursor.number
 
     def id_of(self, part: int, parts: int) -> str:
         """Return the id of one of the parts that are made of it, counted from 1."""
@@ -97,9 +103,7 @@ class Log:
             return read_tail(tx, store.bodies, self.thread_id, after, PAGE)
 
         tail = self.tail = store.database.read(look)
-        if tail is None or self.cursor.life not in ("", tail.uid[-LIFE:]):
-            return None
-        if self.cursor.seq > tail.head or self.cursor.number > tail.events:
+        if tail is None or not _fits(self.cursor, tail):
             return None
         self.cursor = self.cursor._replace(life=tail.uid[-LIFE:])
         return [self._entry(tail, row) for row in merged(tail)]
@@ -112,7 +116,7 @@ class Log:
         self.cursor = before._replace(number=row.number)
         codec = PLAIN if row.kind.startswith(TOLD) else codec_of(self.ctx.app.graphs, tail.graph)
         body = None if row.problem is not None else decoded(codec, row.body, "event")
-        return Entry(before, self.cursor, row, tail.graph, body)
+        return Entry(before, self.cursor, row, tail.graph, body if isinstance(body, Mapping) else {})
 
     async def live(self) -> AsyncIterator[Entry | None]:
         """Yield what happens, for ever; None whenever everything so far was told, and after each quiet heartbeat.
@@ -130,6 +134,19 @@ class Log:
                 if not entries:
                     yield None
                     await watch.news(ctx.settings.heartbeat)
+
+
+def _fits(cursor: Cursor, tail: Tail) -> bool:
+    return cursor.life in ("", tail.uid[-LIFE:]) and cursor.seq <= tail.head and cursor.number <= tail.events
+
+
+def check_place(ctx: Context, thread_id: str, place: Place | None) -> None:
+    """Refuse to go on from an event that is none of the thread's: silence would look as if nothing had happened."""
+    if place is not None and Log(ctx, thread_id, place.cursor).read() is None:
+        raise ThreadDeletedError(
+            f"The event {str(place.cursor)!r} is none of thread {thread_id!r} as it is now: it is another thread's, or "
+            f"this one was deleted and begun anew since. To see it from its beginning, leave out Last-Event-ID."
+        )
 
 
 def begin_of_run(ctx: Context, thread_id: str, run_id: str) -> Cursor:

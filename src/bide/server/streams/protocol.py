@@ -1,13 +1,14 @@
 """The thread protocol: everything that happens in a thread, across its runs, as numbered events of channels.
 
-Events are numbered as they are made of the log, from its beginning, before anything is filtered: the same event has the
-same number on every connection and every server, so that whoever goes on from a number misses nothing.
+Events are numbered by their place in the log, before anything is filtered: the same event has the same number on every
+connection and every server, also when retention has let older ones go, so that whoever goes on from a number misses
+nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bide.graph.telling import TOLD
@@ -24,6 +25,9 @@ from bide.types import WaitStatus
 CHANNELS = ("values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "tasks", "custom")
 ALL_MODES = ("values", "updates", "messages-tuple", "custom", "tasks", "checkpoints", "subgraphs")
 """What a run tells that the thread protocol starts: whoever subscribes later may want any of it."""
+NUMBERS, OWN = 4096, 1024
+"""Each entry of the log has so many numbers, and those of its own events begin in the middle. Before them come messages
+that it brings to an end: how many these are depends on what is left of the log."""
 _ENDS = {"run.done": "completed", "run.failed": "failed", "run.blocked": "failed", "run.dead": "failed"}
 
 
@@ -91,17 +95,17 @@ class ThreadStory:
         self._messages: dict[tuple[str, ...], MessageEvents] = {}
         self._inside: set[tuple[str, ...]] = set()
 
-    def happened(self, entry: Entry) -> list[Happened]:
-        """Return the events that an entry of the log is."""
-        return list(self._happened(entry))
+    def happened(self, entry: Entry) -> list[tuple[int, Happened]]:
+        """Return the events that an entry of the log is, with their numbers."""
+        first = (entry.after.seq + entry.after.number) * NUMBERS
+        ended = self._finish_messages(entry.row.at) if _is_break(entry) else ()
+        return [*_numbered(first, OWN, ended), *_numbered(first + OWN, NUMBERS - OWN, self._happened(entry))]
 
     def _happened(self, entry: Entry) -> Iterator[Happened]:
-        at = entry.row.at
         if isinstance(entry.row, StepRow):
-            yield from self._finish_messages(at)
             yield from self._values(entry, entry.row.seq)
         elif entry.is_told:
-            yield from self._told(entry, at)
+            yield from self._told(entry, entry.row.at)
         elif entry.kind in ("run.ready", "run.queued"):
             yield self._lifecycle(entry, "started")
         elif entry.kind in ("run.started", "run.resumed", "run.taken_over", "run.reaped"):
@@ -109,10 +113,8 @@ class ThreadStory:
         elif entry.kind == "run.waiting":
             yield from self._pause(entry)
         elif entry.kind == "run.cancelled":
-            yield from self._finish_messages(at)
             yield self._lifecycle(entry, "failed", error=f"cancelled: {(entry.body or {}).get('reason')}")
         elif entry.kind in _ENDS:
-            yield from self._finish_messages(at)
             error = (entry.body or {}).get("error")
             yield self._lifecycle(entry, _ENDS[entry.kind], **({"error": error} if error else {}))
 
@@ -124,17 +126,13 @@ class ThreadStory:
         snapshot = self._state.snapshot(entry, seq)
         at = entry.row.at
         if snapshot is None:
-            # It was let go; what comes behind it must keep its number.
-            yield Happened("checkpoints", (), None, at, is_past=True)
-            yield Happened("values", (), None, at, is_past=True)
-            return
+            return  # retention has let it go
         shape = state_shape(self.ctx, snapshot)
         checkpoint = {**shape["checkpoint"], "metadata": shape["metadata"], "next": shape["next"]}
         yield Happened("checkpoints", (), checkpoint, at)
         yield Happened("values", (), shape["values"], at)
 
     def _pause(self, entry: Entry) -> Iterator[Happened]:
-        yield from self._finish_messages(entry.row.at)
         for ask in (entry.body or {}).get("asks", ()):
             if ask["kind"] in ("before", "after"):
                 continue
@@ -149,6 +147,8 @@ class ThreadStory:
     # ── What was told ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _told(self, entry: Entry, at: int) -> Iterator[Happened]:
+        if "data" not in entry.body:
+            return  # it cannot be read
         mode = entry.kind.removeprefix(TOLD)
         ns = tuple(segment(one) for one in entry.body["ns"])
         data = json.loads(entry.body["data"])
@@ -184,6 +184,16 @@ class ThreadStory:
         for ns, messages in self._messages.items():
             for channel, told in messages.finish_all():
                 yield Happened(channel, ns, told, at)
+
+
+def _is_break(entry: Entry) -> bool:
+    """Whether nobody speaks any more who has spoken before it."""
+    return isinstance(entry.row, StepRow) or entry.kind in ("run.waiting", "run.cancelled", "run.reaped", *_ENDS)
+
+
+def _numbered(first: int, most: int, told: Iterable[Happened]) -> Iterator[tuple[int, Happened]]:
+    for number, happened in enumerate(told, 1):
+        yield first + min(number, most - 1), happened
 
 
 def segment(shown: str) -> str:

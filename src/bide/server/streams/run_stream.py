@@ -67,10 +67,8 @@ class RunStream:
         """Whether a part was seen before: everything up to the place, and some parts of what came next there."""
         if self.place is None:
             return False
-        told, here = self.place.cursor[:2], entry.before[:2]
-        if here < told and entry.after[:2] <= told:
-            return True
-        return here == told and number <= self.place.parts
+        is_next = entry.before[:2] == self.place.cursor[:2]
+        return entry.is_up_to(self.place.cursor) or (is_next and number <= self.place.parts)
 
     def _left(self, log: Log) -> list[Entry] | None:
         """Return what is left to be told of a run that rests, perhaps nothing; None while it does not rest.

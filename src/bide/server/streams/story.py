@@ -28,9 +28,9 @@ ENDS: Mapping[str, RunStatus] = {
     "run.cancelled": RunStatus.CANCELLED,
     "run.blocked": RunStatus.BLOCKED,
     "run.dead": RunStatus.DEAD,
-    "run.continued": RunStatus.DONE,
+    "run.continued": RunStatus.WAITING,
 }
-"""Lines after which a run tells nothing more."""
+"""Lines after which a run tells nothing more. Whoever saw it wait has seen all of it: another went on in its place."""
 NEEDS_THE_STATE = frozenset({"values", "checkpoints", "debug"})
 
 
@@ -82,6 +82,7 @@ class Story:
         elif entry.kind in ("run.ready", "run.queued"):
             yield from self._begin(entry)
         elif entry.kind == "run.reaped":
+            self._conversation = Conversation(self.modes)  # what was cut short is said again, from its beginning
             yield part("metadata", {"run_id": self.run_id, "attempt": int(entry.body.get("crashes", 1)) + 1})
         elif entry.kind == "run.waiting":
             yield from self._pause(entry)
@@ -139,8 +140,8 @@ class Story:
 
     def _told_line(self, entry: Entry) -> Iterator[Part]:
         self.is_paused = False
-        ns: list[str] = entry.body["ns"]
-        if ns and not self.subgraphs:
+        ns: list[str] = entry.body.get("ns", [])
+        if (ns and not self.subgraphs) or "data" not in entry.body:
             return
         suffix = "".join(f"|{one}" for one in ns)
         yield from self._told[entry.kind.removeprefix(TOLD)](suffix, entry.body["data"], entry)
@@ -183,6 +184,7 @@ class Story:
 
     def _pause(self, entry: Entry) -> Iterator[Part]:
         self.is_paused = True
+        self._conversation = Conversation(self.modes)  # a node that goes on says it again, too
         asks = self.questions(entry.body)
         if entry.body.get("error"):
             yield part("error", error_shape(entry.body["error"]))

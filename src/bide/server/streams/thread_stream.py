@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 
 from bide.runtime.following import Cursor
 from bide.server.context import Context
-from bide.server.streams.log import Entry, Log, Place
+from bide.server.streams.log import Entry, Log, Place, begin_of_run
 from bide.server.streams.sse import HEARTBEAT, Part, Pulse, frame, part
 from bide.server.streams.story import ENDS, Story
 from bide.store.notes import run_notes
@@ -52,26 +52,40 @@ class _Told:
         run_id = entry.row.run_id
         told: list[Part] = []
         if run_id and "run_modes" in self.modes:
-            told += [one for one in self._story(run_id).parts(entry) if one.event != "end"]
+            told += [one for one in self._story(run_id, entry).parts(entry) if one.event != "end"]
         if "state_update" in self.modes and entry.kind == "step":
             told += [one for one in self._state(run_id or "").parts(entry) if one.event == "values"]
         if "lifecycle" in self.modes and entry.kind.startswith("run."):
             told.append(part("lifecycle", {"event": entry.kind.removeprefix("run."), "run_id": run_id}))
         if run_id and (entry.kind in ENDS or entry.kind == "run.waiting"):
             told.append(part("metadata", {"status": "run_done", "run_id": run_id}))
+        if run_id and entry.kind in ENDS:
             self._stories.pop(run_id, None)
         return told
 
-    def _story(self, run_id: str) -> Story:
-        """Return the story of a run, in the modes that it was started with."""
+    def _story(self, run_id: str, entry: Entry) -> Story:
+        """Return the story of a run, in the modes that it was started with, as far as it was told before an entry."""
         if run_id not in self._stories:
             notes = run_notes(self.ctx.app.store, self.thread_id, run_id)
             asked = (notes.get("kwargs") or {}).get("stream_mode") or ("values",)
             modes = (asked,) if isinstance(asked, str) else tuple(asked)
             subgraphs = bool((notes.get("kwargs") or {}).get("stream_subgraphs"))
             goes_on = bool(notes.get("goes_on"))
-            self._stories[run_id] = Story(self.ctx, self.thread_id, run_id, modes, subgraphs=subgraphs, goes_on=goes_on)
+            story = Story(self.ctx, self.thread_id, run_id, modes, subgraphs=subgraphs, goes_on=goes_on)
+            if story.is_stateful:
+                self._catch_up(story, entry)
+            self._stories[run_id] = story
         return self._stories[run_id]
+
+    def _catch_up(self, story: Story, entry: Entry) -> None:
+        """Let a story hear what came before: a message that has begun goes on where it was."""
+        log = Log(self.ctx, self.thread_id, begin_of_run(self.ctx, self.thread_id, story.run_id))
+        while before := log.read():
+            for one in before:
+                if not one.is_up_to(entry.before):
+                    return
+                if one.is_told or one.kind in ("run.reaped", "run.waiting"):
+                    story.parts(one)
 
     def _state(self, run_id: str) -> Story:
         return Story(self.ctx, self.thread_id, run_id, ("values",), subgraphs=False, goes_on=False)

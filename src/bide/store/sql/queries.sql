@@ -134,6 +134,16 @@ AND epoch = :epoch
 AND status = 'running'
 /* lock: share */
 
+-- name: hold_run
+-- The same, and nobody writes a checkpoint beside it.
+SELECT 1
+FROM runs
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND epoch = :epoch
+AND status = 'running'
+/* lock: */
+
 -- name: edit_checkpoint
 -- An edit from outside holds no lease, so nobody else may: it is refused while a run is under way.
 INSERT INTO checkpoints (thread_id, ns, seq, parent, step, source, run_id, epoch, created_at, pruned, body)
