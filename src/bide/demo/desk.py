@@ -16,7 +16,7 @@ from bide.demo.terminal import BOLD, CYAN, DIM, GREEN, RED, YELLOW, Terminal
 from bide.runtime.views import moment
 
 PATIENCE_SECONDS = 60.0
-AT_WORK = ("ready", "running")
+OVER = ("done", "failed", "cancelled")
 PAGE = 500
 
 
@@ -39,9 +39,10 @@ class Desk:
     # ── Doing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def tidy(self) -> None:
-        """Cancel what an earlier demo has left unfinished in the same file."""
+        """Cancel what an earlier demo has left unfinished in the same file; children follow."""
         for thread in self.api.get(f"/threads?limit={PAGE}")["threads"]:
-            self.api.post(f"/threads/{thread['thread_id']}/cancel", {"reason": "an earlier demo"})
+            if thread["parent"] is None and thread["status"] not in OVER:
+                self.api.post(f"/threads/{thread['thread_id']}/cancel", {"reason": "an earlier demo"})
 
     def start_agents(self) -> None:
         """Start each agent once more, on a thread with the next number."""
