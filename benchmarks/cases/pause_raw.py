@@ -22,6 +22,7 @@ COMMITS = 5
 """Start, pause, answer, the step that asked, the last step."""
 OWN_NAMES = {"thread_id", "uid", "run_id", "wait_id"}
 """Columns that hold something that only one thread has."""
+GIVEN_BY_THE_DATABASE = {"position", "tx"}
 
 
 Insert = tuple[str, Sequence[Any]]
@@ -39,9 +40,10 @@ def rows_of_a_pair(asked: Settings) -> list[Row]:
 
 def insert_of(row: Row, number: int, mark: str) -> Insert:
     """Return what writes a row again, for another thread."""
-    pairs = zip(row.columns, row.values, strict=True)
+    pairs = [pair for pair in zip(row.columns, row.values, strict=True) if pair[0] not in GIVEN_BY_THE_DATABASE]
     values = [f"{value}-{number}" if name in OWN_NAMES and value is not None else value for name, value in pairs]
-    return f"INSERT INTO {row.table} VALUES ({', '.join([mark] * len(values))})", values  # noqa: S608
+    columns = ", ".join(name for name, _ in pairs)
+    return f"INSERT INTO {row.table} ({columns}) VALUES ({', '.join([mark] * len(values))})", values  # noqa: S608
 
 
 @contextmanager

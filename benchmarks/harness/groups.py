@@ -14,6 +14,8 @@ class Subject:
     arguments: tuple[str, ...] = ()
     is_rival: bool = False
     """Whether it needs the rivals' packages."""
+    is_reference: bool = False
+    """Whether it is LangGraph's own server, which has a place apart from the other rivals."""
     needs: tuple[str, str, str] | None = None
     """An option, and the subject and metric that its value comes from."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from benchmarks.harness.groups import AHEAD, Group, Line, Subject, at_most, part, times
 from benchmarks.harness.plan_fleet import FLEET
 from benchmarks.harness.plan_postgres import ON_POSTGRES
+from benchmarks.harness.plan_server import SERVER
 
 ENGINE = Group(
     "engine",
@@ -198,4 +199,5 @@ CHAT = Group(
 )
 
 ON_SQLITE_AND_IN_MEMORY = (ENGINE, MEMORY, SQLITE, IMPORT, PAUSE, FAN, FAN_WIDE, NEST, SLOPE, PAUSED, CHAT)
-GROUPS: Mapping[str, Group] = {group.name: group for group in (*ON_SQLITE_AND_IN_MEMORY, *ON_POSTGRES, *FLEET)}
+EVERY = (*ON_SQLITE_AND_IN_MEMORY, *ON_POSTGRES, *FLEET, *SERVER)
+GROUPS: Mapping[str, Group] = {group.name: group for group in EVERY}

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.harness.groups import Group, Subject
+from benchmarks.harness.rivals import REFERENCE, set_up
 from benchmarks.harness.server import Server
 from tools.terminal import clean_environment
 
@@ -77,12 +78,19 @@ def run_group(
                 continue
             tell(f"{group.name}, round {number + 1}: {subject.name}")
             try:
-                python = str(rivals) if subject.is_rival else sys.executable
+                python = _python_of(subject, rivals)
                 more = _needed(found, subject)
                 _add(found, subject, run_case(python, subject, more, server=server, quick=quick, scratch=scratch))
             except CaseFailed as failed:
                 found.problems[subject.name] = str(failed)
     return found
+
+
+def _python_of(subject: Subject, rivals: Path | None) -> str:
+    """Return the Python that a subject runs in."""
+    if subject.is_reference:
+        return str(set_up(REFERENCE))
+    return str(rivals) if subject.is_rival else sys.executable
 
 
 def _needed(found: Findings, subject: Subject) -> list[str]:

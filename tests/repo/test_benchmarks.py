@@ -17,7 +17,8 @@ import pytest
 
 from benchmarks.harness.groups import AHEAD, Group, Line, Subject, at_most, part
 from benchmarks.harness.plan import GROUPS
-from benchmarks.harness.rivals import NAMED, PINS
+from benchmarks.harness.rivals import NAMED, REFERENCE
+from benchmarks.harness.rivals import RIVALS as INSTALLED
 from benchmarks.harness.rounds import CASES, CaseFailed, Findings, Measured, read_metrics, run_case, run_group
 from benchmarks.harness.server import SETTINGS, Server
 from benchmarks.harness.table import entries_of, table_text
@@ -190,7 +191,8 @@ def test_table_is_markdown_with_columns_in_line():
 
 
 def test_rivals_are_pinned_by_version_and_nothing_else():
-    lines = [line for line in PINS.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    lines = [line for home in (INSTALLED, REFERENCE) for line in home.pins.read_text(encoding="utf-8").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
 
     assert "langgraph==1.2.20" in lines
     assert {line.split("==")[0] for line in lines} >= set(NAMED)
