@@ -5,7 +5,7 @@
     python3 dev.py test [args]    set up everything, then run every check; with arguments: only pytest, with these
     python3 dev.py bench [args]   run the benchmarks beside the rivals, and write docs/benchmarks.md
     python3 dev.py fmt            put the code into its one format
-    python3 dev.py lock           choose the newest versions that fit and write them to constraints.txt
+    python3 dev.py lock           choose the newest versions that fit and write them to the lock files
     python3 dev.py clean          remove .venv and every cache
     python3 dev.py help           show this
 
@@ -23,6 +23,7 @@ import time
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
+from tools.javascript import CLIENTS, bring_clients, lock_clients
 from tools.needs import SYSTEM_NEEDS, provide
 from tools.terminal import ROOT, CommandFailed, Problem, become, quietly, say, stream
 from tools.venv import EVERYTHING, MEASURED, RUNTIME, Venv, bring_uv, discard, make_usable, one_at_a_time, pins, set_up
@@ -116,6 +117,7 @@ def test(venv: Venv, arguments: Sequence[str]) -> int:
     for need in SYSTEM_NEEDS:
         provide(need)
     set_up(venv, EVERYTHING)
+    bring_clients(venv)
     if arguments:
         os.chdir(str(ROOT))
         become([venv.tool("python"), "-m", "pytest", *arguments], venv.environment())
@@ -139,7 +141,7 @@ def fmt(venv: Venv) -> int:
 
 
 def lock(venv: Venv) -> int:
-    """Write constraints.txt anew: versions for every platform, and not one address."""
+    """Write constraints.txt and package-lock.json anew: versions for every platform, and not one address."""
     with one_at_a_time(venv.root):
         make_usable(venv)
         with venv.changing():
@@ -150,12 +152,14 @@ def lock(venv: Venv) -> int:
     header = "# Versions only, made by `python3 dev.py lock`. No address, no hash: any index may serve them.\n"
     (venv.root / "constraints.txt").write_text(header + "\n".join(chosen) + "\n", encoding="utf-8")
     say(f"  {len(chosen)} versions in constraints.txt")
+    set_up(venv, EVERYTHING)
+    say(f"  {lock_clients(venv)} versions in {CLIENTS / 'package-lock.json'}")
     return 0
 
 
 def clean(venv: Venv) -> int:
     """Remove everything that was made here and can be made again."""
-    made = [*venv.root.glob(".venv*"), *(venv.root / name for name in CACHES)]
+    made = [*venv.root.glob(".venv*"), *(venv.root / name for name in CACHES), venv.root / CLIENTS / "node_modules"]
     made += [folder for part in ("src", "tests", "benchmarks") for folder in (venv.root / part).rglob("__pycache__")]
     for folder in made:
         discard(folder)

@@ -1,0 +1,114 @@
+"""LangGraph's clients for JavaScript, under the Node that comes with the tests, before a real server in a process of
+its own. What they see they print as JSON, and the tests look at it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.postgres import fresh_database
+from tests.repo.source_files import ROOT
+from tools.javascript import bring_clients, node_wheel
+from tools.venv import Venv
+
+SCRIPTS = Path(__file__).parent / "scripts"
+Script = Callable[..., Any]
+
+
+class Site:
+    """A server that can be killed, and started again at the same address."""
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tests.server.javascript.served", self.database, str(self.port)]
+        self.process = subprocess.Popen(command, cwd=ROOT)
+        until_it_listens(self.port, self.process)
+
+    def stop(self) -> None:
+        """End it as an orderly restart does."""
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait(30)
+
+    def kill(self) -> None:
+        """Kill it as a power cut would."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(10)
+
+
+def until_it_listens(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Come back when somebody listens: a client that is refused would only try again after a second."""
+    never = threading.Event()
+    while process.poll() is None:
+        with socket.socket() as tried:
+            tried.settimeout(1)
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        never.wait(0.05)
+    raise AssertionError("The server has ended before it began.")
+
+
+@pytest.fixture(scope="package", params=("file", "postgres"))
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server over a database of each kind, for all tests here."""
+    with ExitStack() as until_the_end:
+        if request.param == "file":
+            database = f"sqlite:///{tmp_path_factory.mktemp('javascript') / 'bide.db'}"
+        else:
+            database = until_the_end.enter_context(fresh_database(request.getfixturevalue("postgres_dsn")))
+        made = Site(database)
+        made.start()
+        until_the_end.callback(made.kill)
+        yield made
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    """Node, beside which the clients are installed."""
+    venv = Venv(ROOT)
+    bring_clients(venv)
+    return node_wheel(venv) / "bin" / "node"
+
+
+@pytest.fixture
+def start(node: Path, site: Site) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a script, which is told where the server is and what it is given."""
+    with ExitStack() as until_the_end:
+
+        def started(name: str, **given: Any) -> subprocess.Popen[str]:
+            command = [str(node), str(SCRIPTS / f"{name}.mjs"), json.dumps({"url": site.url, **given})]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            until_the_end.enter_context(process)
+            until_the_end.callback(process.kill)
+            return process
+
+        yield started
+
+
+@pytest.fixture
+def script(start: Callable[..., subprocess.Popen[str]]) -> Script:
+    """Run a script to its end, and return what it has seen."""
+
+    def run(name: str, **given: Any) -> Any:
+        process = start(name, **given)
+        told, _ = process.communicate(timeout=90)
+        assert process.returncode == 0, f"{name}.mjs ended with {process.returncode}; its words are above."
+        return json.loads(told)
+
+    return run

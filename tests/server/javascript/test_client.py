@@ -1,0 +1,144 @@
+"""The client of `@langchain/langgraph-sdk`, unmodified: assistants, threads, states, runs, streams and questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.server.javascript.conftest import Script
+
+pytestmark = pytest.mark.slow
+
+
+def events(parts: list[Any]) -> list[str]:
+    return [part["event"] for part in parts]
+
+
+def texts(parts: list[Any], event: str) -> list[str]:
+    return [part["data"][0]["content"] for part in parts if part["event"] == event]
+
+
+def test_assistants_are_found_described_versioned_and_deleted(script: Script) -> None:
+    seen = script("assistants")
+
+    assert {"chat", "steps", "asking", "nested"} <= set(seen["graphs"])
+    assert seen["next"] is None
+    assert seen["byName"] == "steps"
+    assert "inner:where" in [node["id"] for node in seen["graph"]["nodes"]]
+    assert seen["schemas"]["input_schema"]["properties"]["goal"]["type"] == "string"
+    assert seen["subgraphs"] == ["inner"]
+
+    assert seen["versions"] == [[2, {"colour": "blue"}], [1, {"colour": "green"}]]
+    assert (seen["changed"], seen["latest"]) == (2, {"colour": "green"})
+    assert (seen["count"], seen["selected"]) == (1, [{"name": "Green steps"}])
+    assert seen["run"] == ["first green", "last"]
+
+    assert seen["again"]["status"] == 409
+    assert "There is an assistant" in seen["again"]["text"]
+    assert seen["gone"]["status"] == 404
+
+
+def test_threads_are_made_found_changed_copied_and_deleted(script: Script) -> None:
+    seen = script("threads")
+
+    assert seen["made"]["metadata"] == {"team": "js", "graph_id": "steps"}
+    assert seen["same"] is True
+    assert seen["twice"]["status"] == 409
+    assert seen["got"]["status"] == "idle"
+    assert seen["got"]["ttl"]["ttl_minutes"] == 60
+    assert seen["changed"]["metadata"]["more"] == 1
+    assert (seen["minimal"], seen["patched"]) == (None, {})
+
+    assert seen["found"] == [
+        {"thread_id": seen["made"]["thread_id"], "status": "idle", "extracted": {"first": "first plain"}}
+    ]
+    assert seen["count"] == 1
+    assert seen["copy"]["isOther"]
+    assert seen["copy"]["values"]["goal"] == "sea"
+    assert seen["filled"]["steps"] == ["by hand"]
+
+    assert seen["deleted"] is None
+    assert seen["gone"]["status"] == 404
+    assert "There is no thread" in seen["gone"]["text"]
+    assert seen["pruned"] == {"pruned_count": 2}
+
+
+def test_states_are_read_written_and_gone_on_with_from_the_past(script: Script) -> None:
+    seen = script("state")
+
+    assert seen["head"]["values"]["steps"] == ["first plain", "last"]
+    assert seen["head"]["next"] == []
+    assert seen["nexts"] == [[], ["last"], ["first"]]
+    assert (seen["one"], seen["before"], seen["bySource"]) == (1, ["first"], 1)
+    assert seen["byId"] == seen["byCheckpoint"] == ["last"]
+
+    assert seen["fork"] == ["first plain", "last"]
+    assert seen["written"]
+    assert seen["goal"] == "moon"
+
+    assert seen["inside"] == [{"name": "inner", "next": ["where"], "asks": 1}]
+    assert seen["resolved"] == {"status": "idle", "next": []}
+
+
+def test_runs_are_created_joined_listed_and_deleted(script: Script) -> None:
+    seen = script("runs")
+
+    assert seen["announced"] is True
+    assert seen["created"] == {"status": "pending", "metadata": "js"}
+    assert seen["joined"] == ["first green", "last"]
+    assert seen["got"] == "success"
+    assert seen["waited"] == ["first green", "last", "first plain", "last"]
+    assert seen["list"] == [False, True]
+    assert seen["successes"] == [["run_id", "status"]] * 2
+    assert seen["deleted"] is None
+    assert seen["gone"]["status"] == 404
+
+    assert seen["failed"]["text"] == "ValueError: no way"
+    assert seen["failure"] == {"error": "ValueError", "message": "no way"}
+
+    assert seen["alone"] == ["first plain", "last"]
+    assert seen["stateless"] == {"hasRun": True, "thread": None}
+    assert seen["batch"] == 2
+
+
+def test_streams_tell_every_mode_and_every_word(script: Script) -> None:
+    seen = script("streaming")
+
+    told = events(seen["everything"])
+    assert (told[0], told[-1]) == ("metadata", "end")
+    assert {"values", "updates", "tasks", "checkpoints", "debug", "events"} <= set(told)
+    assert {"values|inner:1", "updates|inner:1", "custom|inner:1", "tasks|inner:1"} <= set(told)
+    assert all(part["id"] for part in seen["everything"])
+
+    assert "".join(texts(seen["tuples"], "messages")) == "You said hello"
+    assert len({part["data"][0]["id"] for part in seen["tuples"] if part["event"] == "messages"}) == 1
+    assert texts(seen["growing"], "messages/partial")[-1] == "You said hello"
+    assert events(seen["growing"])[:2] == ["metadata", "messages/metadata"]
+
+    tools = [part["data"]["event"] for part in seen["tools"] if part["event"] == "tools"]
+    assert tools == ["on_tool_start", "on_tool_end"]
+    assert events(seen["failing"]) == ["metadata", "updates", "error", "end"]
+    assert seen["failing"][2]["data"] == {"error": "ValueError", "message": "no way"}
+
+
+def test_questions_are_answered_by_a_run_and_late_answers_refused(script: Script) -> None:
+    seen = script("questions")
+
+    question = {"question": "Where?", "goal": "sea"}
+    assert [part[0] for part in seen["asked"]][-3:] == ["values", "updates", "end"]
+    assert seen["asked"][-3][1]["__interrupt__"][0]["value"] == question
+    assert seen["asked"][-2][1]["__interrupt__"][0]["value"] == question
+    assert seen["waiting"]["status"] == "interrupted"
+    assert [one["value"] for one in seen["waiting"]["interrupts"]] == [question]
+    assert seen["run"] == "success"
+    assert seen["answered"][-2][1]["answers"] == {"where": "Rome"}
+
+    assert seen["again"]["status"] == 409
+    assert "waits for no answer" in seen["again"]["text"]
+    assert seen["unclear"]["status"] == 422
+    assert "2 open questions" in seen["unclear"]["text"]
+    assert seen["clear"] == {"where": "Rome", "when": "May"}
+
+    assert seen["before"] == ["first plain"]
+    assert seen["after"] == ["first plain", "last"]
