@@ -76,6 +76,7 @@ def test_what_comes_beside_the_answer_is_done_too(app):
     app.run_ready()
 
     assert app.get("t").values["second"] == "kept"
+    assert [wait.question for wait in app.get("t").waits] == ["second?"]
 
 
 def test_an_answer_that_does_not_fit_starts_nothing(app):

@@ -112,7 +112,7 @@ def open_thread(spec: GraphSpec, request: Request, loaded: Loaded) -> Opened:
     if given is None:
         return _go_on(loaded)
     if isinstance(given, Command):
-        return (yield from _obey(spec, given, loaded))
+        return (yield from _obey(spec, given, loaded, is_held=request.is_held))
     if loaded.open_waits:
         return (yield from _input_while_paused(spec, request, loaded))
     if loaded.checkpoint is not None and (request.merges or has_progress(loaded)):
@@ -252,15 +252,26 @@ def _taken(
 # ── Resume ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _obey(spec: GraphSpec, command: Command[Any], loaded: Loaded) -> Opened:
+def _obey(spec: GraphSpec, command: Command[Any], loaded: Loaded, *, is_held: bool) -> Opened:
     if command.graph is not None:
         raise InvalidUpdateError(f"Command(graph={command.graph!r}) cannot be an input: the root graph has no parent.")
     goto = checked_places(spec, command.targets, "Command(goto=…)")
     writes = _command_writes(spec, command)
+    if command.resume is UNSET and is_held and _is_beside_an_answer(loaded, goto):
+        return (yield from _resume(spec, loaded, [], writes, goto))
     if command.resume is UNSET:
         return (yield from _redirect(spec, loaded, writes, goto))
     answers = match_answers(command.resume, loaded)
     return (yield from _resume(spec, loaded, answers, writes, goto))
+
+
+def _is_beside_an_answer(loaded: Loaded, goto: Sequence[Place]) -> bool:
+    """Whether the answer that came with a Command was recorded when its run was accepted, and only the rest is left.
+
+    Where questions are still open, going elsewhere means to leave them.
+    """
+    is_answered = any(wait.status is WaitStatus.ANSWERED and not wait.question.is_static for wait in loaded.waits)
+    return is_answered and not (goto and loaded.open_waits)
 
 
 def _command_writes(spec: GraphSpec, command: Command[Any]) -> list[Write]:

@@ -13,9 +13,12 @@ from bide.store import Store
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import Claim, Start
 from bide.store.starting import BASE
+from bide.types import UNSET, Command
 
 STORED = ("context", "interrupt_before", "interrupt_after", "on_paused", "durability", "checkpoint", "tell")
 """The options of `invoke` that a run keeps for as long as it lives."""
+GO_ON: Command[Any] = Command()
+"""What is written as the input of a run that has none, so that it is known whether it has begun."""
 
 
 class Accepted(NamedTuple):
@@ -45,7 +48,7 @@ def start_of_child(spawned: Spawned, store: Store, owner: str) -> Start:
 def write_options(config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> bytes | None:
     """Write down what a run is started with beside its input; None when that is nothing."""
     for name in options:
-        if name not in STORED:
+        if name not in (*STORED, BASE):
             hint = did_you_mean(name, STORED)
             raise InvalidUpdateError(f"A run that a worker drives has no option {name!r}.{hint} There are {_listed()}.")
     said = {name: value for name, value in options.items() if value is not None}
@@ -69,4 +72,9 @@ def accepted(spec: GraphSpec, claim: Claim) -> Accepted:
         said.pop("checkpoint", None)  # it says where the run began, not where it is now
     elif base is not None:
         config["configurable"]["checkpoint_id"] = base
+        given = None if _is_going_on(given) else given
     return Accepted(given, config, said)
+
+
+def _is_going_on(given: Any) -> bool:
+    return isinstance(given, Command) and given.resume is UNSET and given.update is None and not given.targets

@@ -10,7 +10,7 @@ from bide.clock import Clock, Instant
 from bide.engine.given import write_given
 from bide.engine.opening import read_input
 from bide.errors import GraphError, did_you_mean
-from bide.graph.accepting import STORED, write_options
+from bide.graph.accepting import GO_ON, STORED, write_options
 from bide.graph.door import check_choice, read_config, read_reference
 from bide.graph.session import check_pauses
 from bide.runtime.registered import Registered
@@ -18,6 +18,7 @@ from bide.runtime.taking_over import Answers, without_answers
 from bide.store.lanes import DEFAULT_QUEUE
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import IfBusy, Start
+from bide.store.starting import BASE
 from bide.types import Command, Durability, OnPaused
 from bide.waits.durations import Duration, milliseconds
 
@@ -49,6 +50,9 @@ class StartOptions(TypedDict, total=False):
     on_paused: OnPaused | None
     durability: Durability | None
     checkpoint: str | Mapping[str, Any] | None
+    """Where an edit is merged, and the run goes on."""
+    begin_at: str | None
+    """The checkpoint over whose state the input begins anew; without input, where the run goes on from."""
     tell: Sequence[str] | None
     """What is written to the thread's log while it runs, for whoever streams it: stream modes, and "subgraphs"."""
     by: str | None
@@ -65,16 +69,21 @@ def read_start(
     # Whatever the worker would refuse is refused here, where whoever is wrong can hear it.
     read_config(said.get("config"))
     read_reference(said.get("checkpoint"))
+    read_reference(said.get("begin_at"))
     check_pauses(known.graph.spec, said)
     if given is not None and not isinstance(given, Command):
         read_input(known.graph.spec, given)
     options = {name: value for name, value in said.items() if name in STORED}
+    if said.get("begin_at") is not None:
+        options[BASE] = said["begin_at"]
     if said.get("if_busy") in ("interrupt", "rollback"):
         options.setdefault("on_paused", "restart")
     thread_id = said.get("thread_id")
     # Without input, a thread that is there goes on where it stands.
     asked = None if given is None else write_given(known.graph.spec.codec, given)
     left = without_answers(given) if answers else given
+    if left is None and BASE in options:
+        left = GO_ON
     body = asked if left is given else None if left is None else write_given(known.graph.spec.codec, left)
     key, notes = said.get("key"), said.get("notes")
     return Start(

@@ -30,6 +30,8 @@ class NotedThread(NamedTuple):
     graph: str
     created_at: Instant
     updated_at: Instant
+    changed_at: Instant
+    """When its state last changed."""
     metadata: Mapping[str, Any]
     ttl: Mapping[str, Any] | None
     expires_at: Instant | None
@@ -163,13 +165,14 @@ def noted_threads(store: Store, owner: str, word: tuple[str, Any] | None = None)
 
 
 def _noted(store: Store, tx: Transaction, row: Row) -> NotedThread:
-    thread_id, graph, created_at, noted_at, expires_at, body, run_id, status, moved_at, error = row
+    thread_id, graph, created_at, noted_at, expires_at, body, run_id, status, moved_at, error, changed_at = row
     metadata, ttl = _opened(store, tx, thread_id, body)
     return NotedThread(
         thread_id,
         graph,
         created_at,
-        max(created_at, noted_at or 0, moved_at or 0),
+        max(created_at, noted_at or 0, moved_at or 0, changed_at or 0),
+        changed_at or created_at,
         metadata,
         ttl,
         expires_at,

@@ -22,7 +22,7 @@ from bide.server.langgraph.wire import jsonable
 from bide.server.payloads import read_answer
 from bide.server.problems import Problem, not_found
 from bide.store.listing import read_shown
-from bide.store.notes import note_thread
+from bide.store.notes import note_thread, noted_thread
 from bide.store.passing import let_go_when_it_ends
 from bide.types import UNSET, Command, RunStatus, Send
 
@@ -103,16 +103,19 @@ def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | N
         check_target(body.webhook, ctx.settings)
     is_stateless = thread_id is None
     status = None if thread_id is None else _status_of(ctx, caller, checked_id("thread", thread_id), body)
+    known = None if thread_id is None else noted_thread(ctx.app.store, caller.owner, thread_id)
+    metadata = _metadata(assistant, body, {} if known is None else known.metadata)
     options: StartOptions = {
-        **said_of(body, assistant, caller),
+        **said_of(body, assistant, caller, metadata),
         "thread_id": thread_id,
         "owner": caller.owner,
         "by": caller.identity,
         "tell": (*modes, "subgraphs") if body.stream_subgraphs else modes,
-        "notes": notes_of(body, assistant),
+        "notes": notes_of(body, assistant, metadata),
         **_when_busy(ctx, assistant, body, status),
     }
     given = _given(ctx, thread_id, body)
+    _check_place(ctx, assistant, given, options)
     with answering(ctx, caller, thread_id, given):
         run = _started(ctx, assistant.graph_id, given, options, body)
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
@@ -133,27 +136,37 @@ def _status_of(ctx: Context, caller: Caller, thread_id: str, body: RunBody) -> R
     return None if shown is None or shown.run is None else shown.run.status
 
 
-def said_of(body: RunBody, assistant: Assistant, caller: Caller) -> StartOptions:
+def _metadata(assistant: Assistant, body: RunBody, thread: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said about a run, and with it about every checkpoint and message of it."""
+    configured = (body.config or {}).get("metadata") or {}
+    stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
+    return {**(assistant.metadata or {}), **thread, **configured, **(body.metadata or {}), **stamp}
+
+
+def said_of(
+    body: RunBody, assistant: Assistant, caller: Caller, metadata: Mapping[str, Any] | None = None
+) -> StartOptions:
     """Return what is the same for every run: config, context, where it pauses, and from where it begins."""
     config = _merged(assistant.config, body.config)
     inner = dict(config.get("configurable") or {})
     inner.pop("thread_id", None)
-    named = body.checkpoint_id or (body.checkpoint or {}).get("checkpoint_id") or inner.pop("checkpoint_id", None)
+    configured = inner.pop("checkpoint_id", None)
     inner.pop("checkpoint_ns", None)
+    named = body.checkpoint_id or (body.checkpoint or {}).get("checkpoint_id") or configured
     inner["assistant_id"], inner["graph_id"] = assistant.assistant_id, assistant.graph_id
     if caller.is_authenticated:
         inner["langgraph_auth_user_id"] = caller.identity
         inner["langgraph_auth_user"] = jsonable({**caller.user, "identity": caller.identity})
-    metadata = {**(config.get("metadata") or {}), **(body.metadata or {})}
+    metadata = _metadata(assistant, body, {}) if metadata is None else metadata
     said: StartOptions = {
-        "config": {**config, "configurable": inner, "metadata": metadata},
+        "config": {**config, "configurable": inner, "metadata": {**(config.get("metadata") or {}), **metadata}},
         "context": {**(assistant.context or {}), **(body.context or {})} or None,
         "interrupt_before": body.interrupt_before,
         "interrupt_after": body.interrupt_after,
         "durability": body.durability,
     }
     if named:
-        said["checkpoint"] = named
+        said["begin_at"] = str(named)
     if body.after_seconds:
         said["delay"] = body.after_seconds
     return said
@@ -197,6 +210,22 @@ def _given(ctx: Context, thread_id: str | None, body: RunBody) -> Any:
     )
 
 
+def _check_place(ctx: Context, assistant: Assistant, given: Any, options: StartOptions) -> None:
+    """Refuse to answer at an older checkpoint: what it asks was dealt with. Naming the newest one says nothing."""
+    place = options.get("begin_at")
+    graph = ctx.app.graphs.find(assistant.graph_id)
+    if place is None or graph is None or not isinstance(given, Command) or given.resume is UNSET:
+        return
+    head = graph.get_state({"configurable": {"thread_id": options["thread_id"]}}).config["configurable"]
+    if head.get("checkpoint_id") != place:
+        raise Problem(
+            409,
+            f"Checkpoint {place!r} is not the newest one, and what it asks was dealt with. Nothing was started. To "
+            f"answer differently, start a run there without input, and answer what that asks.",
+        )
+    del options["begin_at"]
+
+
 def _answers(ctx: Context, thread_id: str | None, resume: Any) -> Any:
     """Return an answer in the form that each wait asks for, from whichever form the client's inbox has sent."""
     waits = [] if thread_id is None else [wait for wait in ctx.app.waits(thread_id=thread_id) if wait.kind != "pause"]
@@ -229,12 +258,16 @@ def _started(ctx: Context, graph: str, given: Any, options: StartOptions, body: 
         return ctx.app.start(graph, None, **options)
 
 
-def notes_of(body: RunBody, assistant: Assistant) -> dict[str, Any]:
+def notes_of(body: RunBody, assistant: Assistant, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what is kept of a request for whoever looks at the run later."""
-    asked = body.model_dump(exclude_unset=True, exclude={"assistant_id", "metadata", "multitask_strategy"})
+    asked = body.model_dump(exclude={"assistant_id", "metadata", "multitask_strategy"})
+    asked |= {"command": None if body.command is None else body.command.model_dump(exclude_unset=True)}
+    asked |= {"stream_mode": list(body.modes), "subgraphs": bool(body.stream_subgraphs)}
+    asked |= {"config": body.config or {}, "context": body.context or {}, "durability": body.durability or "sync"}
+    asked |= {"resumable": True, "feedback_keys": None}
     return {
         "assistant_id": assistant.assistant_id,
-        "metadata": {**(assistant.metadata or {}), **(body.metadata or {})},
+        "metadata": _metadata(assistant, body, {}) if metadata is None else metadata,
         "multitask_strategy": body.multitask_strategy or "enqueue",
         "kwargs": jsonable(asked),
         "webhook": body.webhook,

@@ -11,6 +11,7 @@ from bide.server.context import Context
 from bide.server.langgraph.wire import iso, jsonable
 from bide.server.payloads import interrupt_of
 from bide.store.notes import NotedThread
+from bide.store.rows import checkpoint_id
 from bide.types import RunStatus, StateSnapshot, TaskSnapshot
 
 THREAD_STATUS: Mapping[RunStatus | None, str] = {
@@ -50,10 +51,10 @@ def thread_shape(ctx: Context, thread: NotedThread) -> dict[str, Any]:
         "thread_id": thread.thread_id,
         "created_at": iso(thread.created_at),
         "updated_at": iso(thread.updated_at),
-        "state_updated_at": iso(thread.updated_at),
+        "state_updated_at": iso(thread.changed_at),
         "metadata": jsonable(thread.metadata),
         "status": THREAD_STATUS[thread.status],
-        "config": {},
+        "config": {"configurable": {}},
         "values": values,
         "error": error_shape(thread.error) if THREAD_STATUS[thread.status] == "error" else None,
         "interrupts": interrupts,
@@ -85,25 +86,42 @@ def error_shape(error: str | None) -> dict[str, str]:
     return {"error": name, "message": text}
 
 
+def raised(error: str) -> str:
+    """Return an error as Python shows it: `ValueError('text')`."""
+    shape = error_shape(error)
+    return f"{shape['error']}({shape['message']!r})"
+
+
 # ── States ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def state_shape(ctx: Context, snapshot: StateSnapshot) -> dict[str, Any]:
     """Return a state; every key is there, since clients take them for granted."""
+    checkpoint, parent = checkpoint_shape(snapshot.config), parent_shape(snapshot)
     return {
         "values": jsonable(snapshot.values),
         "next": list(snapshot.next),
         "tasks": [task_shape(ctx, task) for task in snapshot.tasks],
-        "checkpoint": checkpoint_shape(snapshot.config),
-        "parent_checkpoint": None if snapshot.parent_config is None else checkpoint_shape(snapshot.parent_config),
-        "checkpoint_id": checkpoint_shape(snapshot.config)["checkpoint_id"],
-        "parent_checkpoint_id": None
-        if snapshot.parent_config is None
-        else checkpoint_shape(snapshot.parent_config)["checkpoint_id"],
+        "checkpoint": checkpoint,
+        "parent_checkpoint": parent,
+        "checkpoint_id": checkpoint["checkpoint_id"],
+        "parent_checkpoint_id": None if parent is None else parent["checkpoint_id"],
         "metadata": jsonable(snapshot.metadata or {}),
         "created_at": snapshot.created_at,
         "interrupts": [question_shape(ctx, one) for one in snapshot.interrupts],
     }
+
+
+def parent_shape(snapshot: StateSnapshot) -> dict[str, Any] | None:
+    """Return where a state comes from. The first comes from the empty one, from which clients begin anew when somebody
+    edits what was said first; a state that is none comes from nowhere."""
+    if snapshot.parent_config is not None:
+        return checkpoint_shape(snapshot.parent_config)
+    checkpoint = checkpoint_shape(snapshot.config)
+    uid, _, number = str(checkpoint["checkpoint_id"] or "").rpartition("-")
+    if not uid or checkpoint["checkpoint_ns"] or not int(number):
+        return None
+    return {**checkpoint, "checkpoint_id": checkpoint_id(uid, 0)}
 
 
 def task_shape(ctx: Context, task: TaskSnapshot) -> dict[str, Any]:
@@ -114,7 +132,7 @@ def task_shape(ctx: Context, task: TaskSnapshot) -> dict[str, Any]:
         "id": task.id,
         "name": task.name,
         "path": jsonable(task.path),
-        "error": None if task.error is None else str(task.error),
+        "error": None if task.error is None else raised(str(task.error)),
         "interrupts": [question_shape(ctx, one) for one in task.interrupts],
         "checkpoint": checkpoint_shape(inner) if is_place else None,
         "state": state_shape(ctx, inner) if isinstance(inner, StateSnapshot) else None,

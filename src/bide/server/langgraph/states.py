@@ -18,6 +18,7 @@ from bide.server.langgraph.shapes import checkpoint_shape, state_shape
 from bide.server.langgraph.wire import read_bool, read_list
 from bide.server.problems import Problem
 from bide.store.listing import read_shown
+from bide.store.rows import checkpoint_id
 from bide.types import RunStatus, StateSnapshot
 
 router = APIRouter(tags=["threads"])
@@ -140,11 +141,18 @@ def _state(
     select: Sequence[str],
 ) -> dict[str, Any]:
     graph = _graph(ctx, request, who, thread_id)
-    if graph is None:
-        empty = StateSnapshot({}, (), {"configurable": {"thread_id": thread_id}}, None, None, None, (), ())
-        return _selected(state_shape(ctx, empty), select)
-    snapshot = graph.get_state(_config(thread_id, place), subgraphs=subgraphs)
+    config = _config(thread_id, place)
+    if graph is None or _is_before_all(ctx, thread_id, place):
+        snapshot = StateSnapshot({}, (), config, None, None, None, (), ())
+    else:
+        snapshot = graph.get_state(config, subgraphs=subgraphs)
     return _selected(state_shape(ctx, snapshot), select)
+
+
+def _is_before_all(ctx: Context, thread_id: str, place: Mapping[str, Any]) -> bool:
+    """Whether the empty state is meant that the first one comes from."""
+    uid = ctx.app.store.uid_of(thread_id)
+    return uid is not None and place.get("checkpoint_id") == checkpoint_id(uid, 0)
 
 
 def _graph(ctx: Context, request: Request, who: Caller, thread_id: str, action: str = "read") -> CompiledGraph | None:

@@ -66,6 +66,8 @@ def _order(sort_by: str | None) -> Callable[[NotedThread], Any]:
         return lambda thread: (THREAD_STATUS[thread.status], thread.created_at, thread.thread_id)
     if sort_by == "created_at":
         return lambda thread: (thread.created_at, thread.thread_id)
+    if sort_by == "state_updated_at":
+        return lambda thread: (thread.changed_at, thread.thread_id)
     return lambda thread: (thread.updated_at, thread.thread_id)
 
 

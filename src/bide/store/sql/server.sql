@@ -84,7 +84,9 @@ AND run_id = :run_id
 
 -- name: list_noted_threads
 -- Newest first, served by threads_by_age.
-SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at, r.error
+SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
+    r.error,
+    (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
 FROM threads t
 LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
 LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
@@ -102,7 +104,9 @@ LIMIT :most
 
 -- name: list_labelled_threads
 -- The same among those with a label.
-SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at, r.error
+SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
+    r.error,
+    (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
 FROM thread_labels k
 JOIN threads t ON t.thread_id = k.thread_id
 LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
@@ -121,7 +125,9 @@ ORDER BY t.created_at DESC, t.thread_id DESC
 LIMIT :most
 
 -- name: show_noted_thread
-SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at, r.error
+SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
+    r.error,
+    (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
 FROM threads t
 LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
 LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
