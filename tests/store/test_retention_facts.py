@@ -213,7 +213,7 @@ def test_threads_that_wait_or_stand_in_line_are_not_at_rest(store, clock):
     store.prune()
 
     left = {thread.thread_id for thread in store.threads()}
-    assert left == {"both", "pays", "line", "parent", "ready"} | {name for name in left if name.startswith("parent/")}
+    assert left == {"both", "pays", "line", "parent", "ready"} | {name for name in left if name.startswith("parent:")}
     assert store.verify().is_sound, str(store.verify())
 
 

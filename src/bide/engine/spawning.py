@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
@@ -97,14 +98,15 @@ def _check_place(queue: Any, priority: Any, limit: Any) -> None:
 
 
 def _name_of_child(parent: str, graph: str, identity: str) -> str:
-    """Name a child so that one sees whose it is, however deep it stands."""
-    own = f"{graph}-{blake2b(identity.encode(), digest_size=6).hexdigest()}"
-    if len(parent) + len(own) < LONGEST_NAME and parent.isprintable():
-        return f"{parent}/{own}"
-    return f"{blake2b(parent.encode(), digest_size=12).hexdigest()}/{own}"
+    """Name a child so that one sees whose it is, however deep it stands; the name fits into an address as it is."""
+    own = f"{_ODD.sub('_', graph)[:60]}-{blake2b(identity.encode(), digest_size=6).hexdigest()}"
+    if len(parent) + len(own) < LONGEST_NAME and _ODD.search(parent.replace(":", "")) is None:
+        return f"{parent}:{own}"
+    return f"{blake2b(parent.encode(), digest_size=12).hexdigest()}:{own}"
 
 
-LONGEST_NAME = 200
+LONGEST_NAME = 128
+_ODD = re.compile(r"[^A-Za-z0-9_.@-]")
 
 
 def _graph_of(context: TaskContext, graph: Any) -> tuple[str, Codec]:

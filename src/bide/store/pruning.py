@@ -139,7 +139,7 @@ def _is_awaited(tx: Transaction, kind: str, name: str, wakes: int) -> bool:
     it long after, and has not heard of it yet."""
     if kind != "child" or wakes:
         return False
-    above = [name[:at] for at, letter in enumerate(name) if letter == "/"]
+    above = [name[:at] for at, letter in enumerate(name) if letter == ":"]
     return any(tx.one("read_thread", {"thread_id": thread_id}) is not None for thread_id in above)
 
 
