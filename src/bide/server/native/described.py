@@ -13,7 +13,7 @@ from bide.server.context import Server
 from bide.server.problems import Problem
 
 ID = "^[A-Za-z0-9_.:@-]{1,128}$"
-TEXT = r"^[^\x00-\x1f\x7f]+$"
+TEXT = r"^[^\x00-\x1f\x7f-\x9f]+$"
 """Texts that every database keeps, and that fit on a line."""
 
 ThreadId = Annotated[str, Path(pattern=ID, description="The id of a thread.")]
@@ -25,7 +25,6 @@ Words = Annotated[str, StringConstraints(max_length=4000)]
 Wanted = Annotated[str | None, Query(min_length=1, max_length=200, pattern=TEXT)]
 """What a list is filtered by."""
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
-After = Annotated[str | None, Query(max_length=200, pattern=TEXT, description="The `after` of the page before.")]
 Length = Annotated[str, StringConstraints(min_length=1, max_length=100)] | Annotated[float, Field(ge=0, le=3e10)]
 """A length of time: "2h30m", "PT2H", or seconds."""
 

@@ -12,7 +12,7 @@ from bide.server.auth.audit import audit
 from bide.server.caller import READ, RUN
 from bide.server.context import Context, Server, Who
 from bide.server.door import need, owned_thread
-from bide.server.native.described import After, Asked, Id, Limit, ThreadId, Wanted, Words, refusals
+from bide.server.native.described import Asked, Id, Limit, ThreadId, Wanted, Words, refusals
 from bide.server.native.resting import standing
 from bide.server.native.thread_shapes import (
     Ended,
@@ -24,10 +24,14 @@ from bide.server.native.thread_shapes import (
     run_shown,
     thread_shown,
 )
-from bide.server.problems import Problem, not_found
+from bide.server.problems import not_found
 from bide.store.listing import read_shown
 
 router = APIRouter(tags=["threads"])
+
+After = Annotated[
+    str | None, Query(pattern=r"^[0-9]{1,14}\.[^\x00]{1,300}$", description="The `after` of the page before.")
+]
 
 
 class Cancellation(Asked):
@@ -78,8 +82,6 @@ def _page(server: Context, owner: str, limit: int, after: str | None, **wanted: 
 def _place(after: str) -> Thread:
     """Read where a list goes on: also when the thread that was seen last is gone since."""
     instant, _, thread_id = after.partition(".")
-    if not instant.isdecimal() or not instant.isascii() or len(instant) > 14 or not thread_id:
-        raise Problem(422, f"after={after!r:.80} is no place in this list. Give what the page before said, or nothing.")
     created_at: Any = moment(int(instant))
     return Thread(thread_id, "", None, created_at, None)
 

@@ -55,7 +55,11 @@ class WaitQuery(Asked):
     snoozed: bool = Field(default=False, description="Also those that are snoozed.")
     sort: Literal["age", "deadline"] = "age"
     limit: int = Field(default=50, ge=1, le=500, description="How many at most.")
-    after: Text | None = Field(default=None, description="The `after` of the page before.")
+    after: str | None = Field(
+        default=None,
+        pattern=r"^(age|deadline|timeless)\.-?[0-9]{1,17}\.[A-Za-z0-9_.:@-]{0,128}$",
+        description="The `after` of the page before.",
+    )
 
 
 class Answer(Asked):
