@@ -128,8 +128,7 @@ class ThreadStory:
         if snapshot is None:
             return  # retention has let it go
         shape = state_shape(self.ctx, snapshot)
-        checkpoint = {**shape["checkpoint"], "metadata": shape["metadata"], "next": shape["next"]}
-        yield Happened("checkpoints", (), checkpoint, at)
+        yield Happened("checkpoints", (), checkpoint_event(shape), at)
         yield Happened("values", (), shape["values"], at)
 
     def _pause(self, entry: Entry) -> Iterator[Happened]:
@@ -194,6 +193,16 @@ def _is_break(entry: Entry) -> bool:
 def _numbered(first: int, most: int, told: Iterable[Happened]) -> Iterator[tuple[int, Happened]]:
     for number, happened in enumerate(told, 1):
         yield first + min(number, most - 1), happened
+
+
+def checkpoint_event(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of a checkpoint: by its step, clients know the replay of what was from what comes next."""
+    named = {"id": shape["checkpoint"]["checkpoint_id"], "next": shape["next"], "metadata": shape["metadata"]}
+    parent = shape["parent_checkpoint"]
+    if parent is not None:
+        named["parent_id"] = parent["checkpoint_id"]
+    told = {key: shape["metadata"].get(key) for key in ("step", "source")}
+    return {**shape["checkpoint"], **named, **told}
 
 
 def segment(shown: str) -> str:
