@@ -7,31 +7,27 @@ and on PostgreSQL, where transactions overlap, with a lock held and with real th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from random import Random
-from threading import Barrier, Event
+from threading import Barrier
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bide import Bide, Store
 from bide.testing import FakeClock
-from bide.testing.crashing import MortalDatabase
 from tests.faults.size import TIMES
+from tests.runtime.overlapping import PATIENCE, StoppingDatabase, race
 from tests.runtime.simulated.meetings import GRAPH, NAMES, Choose, Trial, a_trial, check_meeting, meet
 from tests.runtime.simulated.process import _bound
 from tests.runtime.simulated.quick_meetings import Table, named
 from tests.runtime.simulated.simulation import empty_database
-from tests.store.waiting import holds_at_last
 from tests.stores import SCHEMA
 
-PATIENCE = 60
-SOON = 5
 QUICK_TRIALS = 400
 CHUNK = 1_000
 """Trials of one test of the slow suite; all in all there are ten thousand, and with BIDE_FAULTS=100 a million."""
@@ -86,21 +82,6 @@ def check_meets(choose: Choose) -> None:
 # ── On PostgreSQL, where transactions overlap ────────────────────────────────────────────────────────────────────────
 
 
-class StoppingDatabase(MortalDatabase):
-    """Stops in the middle of a transaction, at a place that was aimed at, until it may go on."""
-
-    def __init__(self, inner: Any, point: str) -> None:
-        super().__init__(inner)
-        self.aim(point)
-        self.point = point
-        self.is_there, self.may_go_on = Event(), Event()
-
-    def visit(self, point: str) -> None:
-        if point == self.point and not self.is_there.is_set():
-            self.is_there.set()
-            assert self.may_go_on.wait(PATIENCE), "nobody lets it go on"
-
-
 def application(url: str) -> Bide:
     store = Store.open(url, schema=SCHEMA, clock=FakeClock())
     return Bide(store, [_bound(GRAPH, store)])
@@ -115,31 +96,6 @@ def two_applications(url: str) -> Iterator[tuple[Bide, Bide]]:
     finally:
         one.store.close()
         other.store.close()
-
-
-def wait_until_blocked(url: str) -> None:
-    """Return when a transaction waits for the lock of another."""
-    blocked = "SELECT count(*) FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0"
-    with psycopg.connect(url, autocommit=True) as connection:
-        is_blocked = holds_at_last(lambda: connection.execute(blocked).fetchone() != (0,), SOON)
-    assert is_blocked, "nobody waits for a lock"
-
-
-def race(url: str, stopped: Bide, point: str, first: Callable[[], Any], second: Callable[[], Any]) -> None:
-    """Let the first story stop in a transaction, let the second one run into it, and both come to their end."""
-    stopped.store.database = database = StoppingDatabase(stopped.store.database, point)
-    with ThreadPoolExecutor(2) as threads:
-        one = threads.submit(first)
-        assert database.is_there.wait(PATIENCE), f"never came to {point}"
-        other = threads.submit(second)
-        try:
-            wait_until_blocked(url)
-            assert not other.done()
-        finally:
-            database.may_go_on.set()
-        one.result(PATIENCE)
-        other.result(PATIENCE)
-    stopped.store.database = database.inner
 
 
 TREES = {

@@ -152,8 +152,11 @@ class _LookBack:
             if row is None:
                 self._end(leaf, "", Report(RunStatus.CANCELLED, error="there is no such thread"))
             elif row[1] in _ENDED:
-                run_id, status, error, uid, seq = row
-                self._end(leaf, run_id, Report(RunStatus(status), "", checkpoint_id(uid, seq or 0), error))
+                # It may have ended since we looked back; then it has told more of its end than is known here.
+                self.through([leaf])
+                if self.held.is_open and leaf.number in self.held.open:
+                    run_id, status, error, uid, seq = row
+                    self._end(leaf, run_id, Report(RunStatus(status), "", checkpoint_id(uid, seq or 0), error))
 
     def _end(self, leaf: Leaf, run_id: str, report: Report) -> None:
         result = result_of(leaf.plain["thread_id"], run_id, report)
