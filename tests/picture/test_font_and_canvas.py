@@ -6,7 +6,7 @@ import string
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bide.picture.canvas import Canvas, spans
@@ -130,7 +130,10 @@ def test_text_is_broken_between_words_and_parts_of_names(text, lines):
 # --- the canvas -------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(st.floats(0, 40), st.floats(0, 40)), min_size=3, max_size=3))
+@given(st.lists(st.tuples(st.floats(-20, 20), st.floats(-20, 20)), min_size=3, max_size=3))
+@example([(0.0, 0.0), (0.0, 5e-324), (1.0, 0.0)])
+@example([(-5e-324, 0.0), (5e-324, 1.0), (0.0, 0.0)])
+@example([(0.0, -5e-324), (1.0, 5e-324), (1.0, -5e-324)])
 def test_covered_area_is_exact(triangle):
     (ax, ay), (bx, by), (cx, cy) = triangle
     expected = abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) / 2

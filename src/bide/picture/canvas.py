@@ -81,11 +81,11 @@ def _add_edge(rows: dict[int, dict[int, float]], x0: float, y0: float, x1: float
     sign = 1.0 if y1 > y0 else -1.0
     if y1 < y0:
         x0, y0, x1, y1 = x1, y1, x0, y0
-    slope = (x1 - x0) / (y1 - y0)
+    width, height = x1 - x0, y1 - y0
     x, y = x0, y0
     for row in range(floor(y0), ceil(y1)):
         below = row + 1.0 if row + 1.0 < y1 else y1
-        after = x0 + (below - y0) * slope
+        after = x0 + (below - y0) / height * width  # a slope would be infinite where the height is next to nothing
         steps = rows.get(row)
         if steps is None:
             steps = rows[row] = {}
@@ -102,10 +102,10 @@ def _add_step(steps: dict[int, float], x0: float, x1: float, height: float) -> N
         steps[first] = steps.get(first, 0.0) + height - right
         steps[first + 1] = steps.get(first + 1, 0.0) + right
         return
-    share = height / (high - low)
+    width = high - low
     for column in range(first, last):
         left_end, right_end = max(low, column), min(high, column + 1)
-        part = share * (right_end - left_end)
+        part = (right_end - left_end) / width * height
         right = part * ((left_end + right_end) / 2 - column)
         steps[column] = steps.get(column, 0.0) + part - right
         steps[column + 1] = steps.get(column + 1, 0.0) + right
