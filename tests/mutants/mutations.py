@@ -10,6 +10,7 @@ Change = Callable[[str], str]
 
 FENCES = "tests/runtime/test_fences_of_workers.py"
 MEETINGS = "tests/runtime/test_facts_meet_waits.py"
+ENDS = "tests/runtime/test_ends_meet_waits.py"
 WAKING = "tests/runtime/test_waking.py"
 RUNS = "tests/runtime/test_runs.py"
 
@@ -146,6 +147,12 @@ MUTATIONS = [
         "store/delivering.py",
         replaced("        return not candidate.is_exclusive or ", "        return True or "),
         f"{MEETINGS}::test_facts_and_waits_meet_in_every_order_of_their_transactions",
+    ),
+    Mutation(
+        "what a child told is looked for once",
+        "store/registering.py",
+        replaced("                self.through([leaf])\n"),
+        f"{ENDS}::test_child_that_ends_while_its_parent_begins_to_wait_is_seen_whole[commit:expect_end-one]",
     ),
     # ── Claims and workers ───────────────────────────────────────────────────────────────────────────────────────────
     Mutation(
