@@ -29,8 +29,8 @@ def make_place(request: pytest.FixtureRequest, tmp_path: Path) -> MakePlace:
 
 
 @pytest.fixture
-def scene(make_place: MakePlace) -> Iterator[Scene]:
-    """A place in which a worker can be held in the middle of its work."""
-    place = make_place(lease=LEASE)
+def scene(make_place: MakePlace, request: pytest.FixtureRequest) -> Iterator[Scene]:
+    """A place in which a worker can be held in the middle of its work; a test may give it another lease."""
+    place = make_place(lease=getattr(request, "param", LEASE))
     with Bide(place.open(), build(place)) as app, app.store, Fleet(place, "tests.fleet.gated:build") as fleet:
         yield Scene(app, place, fleet)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 from contextlib import ExitStack, suppress
 from ipaddress import ip_address
-from threading import Thread
+from threading import Event, Thread
 from typing import Self
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -37,6 +37,8 @@ class Cable:
         self._address, self._peer = str(first + 1), str(first + 2)
         self._server = f"{given.pop('host')}/.s.PGSQL.{given.pop('port', None) or 5432}"
         self._dsn = given
+        self._late = 0.0
+        self._is_over = Event()
         self._stack = ExitStack()
 
     @property
@@ -49,6 +51,7 @@ class Cable:
         with ExitStack() as stack:
             ip("netns", "add", self.network)
             stack.callback(ip, "netns", "delete", self.network)
+            stack.callback(self._find_replies)  # the rest of what can happen ends with the network
             ip("link", "add", self._here, "type", "veth", "peer", "name", self._there, "netns", self.network)
             ip("address", "add", f"{self._address}/30", "dev", self._here)
             ip("link", "set", self._here, "up")
@@ -61,6 +64,7 @@ class Cable:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_over.set()
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._stack.close()
@@ -75,11 +79,24 @@ class Cable:
         """Let through what is asked, and nothing of what is answered."""
         ip("route", "add", "blackhole", f"{self._peer}/32")
 
+    def lose_requests(self) -> None:
+        """Let nothing through of what is asked, though it could still be answered."""
+        ip("-n", self.network, "route", "add", "blackhole", f"{self._address}/32")
+
+    def slow_down(self, seconds: float) -> None:
+        """Let each packet be so late, in both directions."""
+        self._late = seconds
+
     def heal(self) -> None:
         """Let everything through again."""
+        self._find_replies()
+        with suppress(AssertionError):
+            ip("-n", self.network, "route", "del", "blackhole", f"{self._address}/32")
+        ip("link", "set", self._here, "up")
+
+    def _find_replies(self) -> None:
         with suppress(AssertionError):
             ip("route", "del", "blackhole", f"{self._peer}/32")
-        ip("link", "set", self._here, "up")
 
     # ── Carrying ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -92,10 +109,10 @@ class Cable:
                 for source, sink in ((client, server), (server, client)):
                     Thread(target=self._carry, args=(source, sink), daemon=True).start()
 
-    @staticmethod
-    def _carry(source: socket.socket, sink: socket.socket) -> None:
+    def _carry(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(CHUNK):
+                self._is_over.wait(self._late)
                 sink.sendall(data)
         for end in (source, sink):
             with suppress(OSError):
