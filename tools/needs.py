@@ -71,6 +71,13 @@ def find_ip(environ: Mapping[str, str] = os.environ) -> str | None:
     return shutil.which("ip", path=environ.get("PATH", "") + os.pathsep + SYSTEM_PATH)
 
 
+def find_chromium(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return where a Chromium is that belongs to the system: Playwright drives it, and brings none of its own."""
+    return shutil.which("chromium", path=environ.get("PATH")) or shutil.which(
+        "chromium-browser", path=environ.get("PATH")
+    )
+
+
 def said_by(command: Sequence[str]) -> str:
     """Return what a program prints, whatever it thinks of the question."""
     done = subprocess.run(
@@ -122,7 +129,13 @@ IPROUTE = Need(
     advice="Install iproute2, with which the tests make a network that they can cut (Debian, Ubuntu: "
     "`apt-get install iproute2`); they make it as root.",
 )
-SYSTEM_NEEDS = (POSTGRES, PGBOUNCER, SPIN, C_COMPILER, FAKETIME, IPROUTE)
+CHROMIUM = Need(
+    name="Chromium",
+    find=find_chromium,
+    packages=("chromium",),
+    advice="Install the browser Chromium (Debian, Ubuntu: `apt-get install chromium`).",
+)
+SYSTEM_NEEDS = (POSTGRES, PGBOUNCER, SPIN, C_COMPILER, FAKETIME, IPROUTE, CHROMIUM)
 
 
 def provide(need: Need) -> None:

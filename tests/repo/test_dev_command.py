@@ -288,10 +288,17 @@ def test_compiler_counts_only_with_the_headers_of_the_c_library(tmp_path):
     assert needs.find_c_compiler({"PATH": str(tmp_path)}) == gcc
 
 
+def test_chromium_is_found_by_either_of_its_names(tmp_path):
+    assert needs.find_chromium({"PATH": str(tmp_path)}) is None
+
+    browser = put_speaker(tmp_path, "chromium-browser", "Chromium 150")
+    assert needs.find_chromium({"PATH": str(tmp_path)}) == browser
+
+
 def test_everything_that_the_tests_use_is_provided_before_them():
     names = [need.name for need in needs.SYSTEM_NEEDS]
 
-    assert names == ["PostgreSQL", "PgBouncer", "Spin", "gcc"]
+    assert names == ["PostgreSQL", "PgBouncer", "Spin", "gcc", "libfaketime", "iproute2", "Chromium"]
     assert all(need.packages[0] in need.advice for need in needs.SYSTEM_NEEDS)
 
 

@@ -9,11 +9,11 @@ from zipfile import ZipFile
 from tests.repo.source_files import ROOT
 
 
-def test_wheel_holds_every_module_the_sql_and_the_typing_marker(tmp_path):
+def test_wheel_holds_every_module_the_sql_the_pages_and_the_typing_marker(tmp_path):
     wanted = {
         path.relative_to(ROOT / "src").as_posix()
         for path in (ROOT / "src" / "bide").rglob("*")
-        if path.suffix in {".py", ".sql"} or path.name == "py.typed"
+        if path.suffix in {".py", ".sql", ".html", ".css", ".js", ".svg"} or path.name == "py.typed"
     }
 
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]

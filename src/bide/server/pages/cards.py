@@ -60,9 +60,9 @@ class Card:
         return self.wait.status.value == "open"
 
     @property
-    def first(self) -> Ask | None:
-        """The way to answer that stands in the open, if there is one."""
-        return next((ask for ask in self.asks if not ask.title), None)
+    def is_refused(self) -> bool:
+        """Whether somebody has tried to answer it with what does not fit, and sees that now."""
+        return any(ask.is_open for ask in self.asks)
 
     @property
     def answer(self) -> Any:

@@ -39,10 +39,9 @@ async def _told(server: Context, caller: Caller, thread_id: str | None) -> Async
     """Say that something has changed whenever it has, and that somebody is still there otherwise."""
     yield RETRY
     known: tuple[object, ...] | None = None
-    spoken = elapsed()
+    spoken, has_news = elapsed(), True
     with server.hub.watch(thread_id) as watch:
         while not server.stopping.is_set():
-            has_news = await watch.news(min(AT_MOST_EVERY, server.settings.heartbeat))
             if has_news:
                 pulse = await run_in_threadpool(_pulse, server, caller, thread_id)
                 if pulse is not None and pulse != known:
@@ -51,6 +50,7 @@ async def _told(server: Context, caller: Caller, thread_id: str | None) -> Async
             if elapsed() - spoken >= server.settings.heartbeat:
                 spoken = elapsed()
                 yield b": still here\n\n"
+            has_news = await watch.news(AT_MOST_EVERY)
 
 
 def _pulse(server: Context, caller: Caller, thread_id: str | None) -> tuple[object, ...] | None:

@@ -23,8 +23,9 @@ function localise(root) {
 
 /** Whether somebody is in the middle of something here: that must not be taken away. */
 function isBusy(node) {
-  if (node.contains(document.activeElement) && document.activeElement.matches("input, textarea, select, button")) return true;
-  if (node.querySelector("details[open] form")) return true;
+  const focused = document.activeElement;
+  if (focused !== node && node.contains(focused)) return true;
+  if ("refused" in node.dataset || node.querySelector("[data-refused], details[open] form")) return true;
   return [...node.querySelectorAll("input:not([type=hidden]), textarea, select")].some(isChanged);
 }
 
@@ -42,7 +43,7 @@ function said(node) {
   const copy = node.cloneNode(true);
   for (const hidden of copy.querySelectorAll("input[name=key], input[name=csrf]")) hidden.removeAttribute("value");
   for (const time of copy.querySelectorAll("time")) time.removeAttribute("title");
-  for (const time of copy.querySelectorAll("time[data-clock]")) time.textContent = "";
+  for (const time of copy.querySelectorAll("time")) time.textContent = "";
   for (const fold of copy.querySelectorAll("details")) fold.removeAttribute("open");
   return copy.innerHTML + copy.className.replace(" is-sending", "");
 }
@@ -62,7 +63,7 @@ function mergeItems(old, fresh) {
     const known = before.get(item.dataset.key);
     before.delete(item.dataset.key);
     if (!known) { wanted.push(item); continue; }
-    if (isBusy(known) || said(known) === said(item)) { wanted.push(known); continue; }
+    if (isBusy(known) || said(known) === said(item)) { tellTime(known, item); wanted.push(known); continue; }
     keepFolds(known, item);
     const hadFocus = known === document.activeElement;
     known.replaceWith(item);
@@ -74,6 +75,14 @@ function mergeItems(old, fresh) {
     else item.remove();
   }
   wanted.forEach((item, place) => { if (old.children[place] !== item) old.insertBefore(item, old.children[place] ?? null); });
+}
+
+/** Let moments of something that stays be as long ago as they are by now. */
+function tellTime(old, fresh) {
+  const now = fresh.querySelectorAll("time");
+  old.querySelectorAll("time").forEach((time, place) => {
+    if (now[place]?.dateTime === time.dateTime) time.textContent = now[place].textContent;
+  });
 }
 
 function markGone(item) {
@@ -90,22 +99,30 @@ function markGone(item) {
 function merge(html) {
   const page = new DOMParser().parseFromString(html, "text/html");
   localise(page);
-  for (const fresh of page.querySelectorAll("[data-live]")) {
+  const regions = [...page.querySelectorAll("[data-live]")];
+  const names = new Set(regions.map((region) => region.id));
+  const isNew = regions.some((region) => !document.getElementById(region.id));
+  if (isNew && !isBusy(main)) { show(page); return; }
+  for (const fresh of regions) {
     const old = document.getElementById(fresh.id);
-    if (!old) { if (!isBusy(main)) show(page); return; }
+    if (!old) continue; // somebody is busy: it is shown when they are done
     if ("keyed" in fresh.dataset) mergeItems(old, fresh);
-    else if (said(old) !== said(fresh)) { keepFolds(old, fresh); old.replaceWith(fresh); }
+    else if (isBusy(old) || said(old) === said(fresh)) tellTime(old, fresh);
+    else { keepFolds(old, fresh); old.replaceWith(fresh); }
   }
-  for (const old of main.querySelectorAll("[data-live]")) if (!page.getElementById(old.id) && !isBusy(old)) old.remove();
+  for (const old of main.querySelectorAll("[data-live]")) if (!names.has(old.id) && !isBusy(old)) old.remove();
 }
 
-/** Show a page that is a new one for the reader. */
+/** Show a page in place of the one that is there; what was said at its top stays. */
 function show(page) {
+  const flash = document.getElementById("flash");
   main.replaceChildren(...page.body.childNodes);
+  if (flash && !document.getElementById("flash")) main.prepend(flash);
 }
 
 let asking = false;
 let again = false;
+let answers = 0; // An answer that was asked for before something was done here is not true any more.
 
 async function refresh() {
   if (asking) { again = true; return; }
@@ -113,10 +130,16 @@ async function refresh() {
   try {
     const place = new URL(location.href);
     for (const name of ["said", "wait"]) place.searchParams.delete(name);
+    const before = answers;
     const answer = await fetch(place, { headers: { "X-Fragment": "1" }, credentials: "same-origin" });
     if (answer.status === 401 || answer.redirected) { location.reload(); return; }
-    if (answer.ok) merge(await answer.text());
-  } catch { /* The server is away; the stream says when it is back. */ } finally {
+    const text = await answer.text();
+    if (before !== answers) again = true;
+    else if (answer.ok) merge(text);
+  } catch (problem) {
+    // The server is away; the stream says when it is back.
+    if (!(problem instanceof TypeError)) throw problem;
+  } finally {
     asking = false;
     if (again) { again = false; refresh(); }
   }
@@ -133,25 +156,19 @@ function listen(source) {
   live.hidden = false;
   live.textContent = "connecting…";
   const stream = new EventSource(source);
-  let isFirst = true;
   stream.addEventListener("open", () => {
     live.classList.remove("is-lost");
     live.textContent = "live";
-    if (!isFirst) refresh();
-    isFirst = false;
   });
-  let heard = false;
+  // The first word comes at once: a page may have been true only until the stream began.
   stream.addEventListener("changed", (event) => {
     count(JSON.parse(event.data).waiting);
-    if (heard) refresh();
-    heard = true;
+    refresh();
   });
   stream.addEventListener("error", () => {
-    heard = false;
-    isFirst = false;
     live.classList.add("is-lost");
     live.textContent = "reconnecting…";
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(source), 2000);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(source), 1000);
   });
   addEventListener("pagehide", () => stream.close(), { once: true });
 }
@@ -173,11 +190,12 @@ document.addEventListener("submit", async (event) => {
     const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Fragment": "1" }, credentials: "same-origin" });
     if (answer.status === 401) { location.reload(); return; }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    answers += 1;
     localise(page);
     const place = new URL(answer.redirected ? answer.url : form.action);
-    if (answer.redirected && place.pathname === location.pathname) arrive(page, card);
-    else { show(page); if (answer.redirected) history.pushState({}, "", place); scrollTo(0, 0); main.focus({ preventScroll: true }); }
-    if (answer.redirected && place.pathname !== location.pathname) location.assign(place);
+    if (!answer.redirected) stay(page, place);
+    else if (place.pathname === location.pathname) arrive(page, card);
+    else location.assign(place);
   } catch {
     delete form.dataset.sent;
     buttons.forEach((button) => { button.disabled = false; });
@@ -185,6 +203,16 @@ document.addEventListener("submit", async (event) => {
     complain("The server could not be reached. Send it again: it counts once, however often it is sent.");
   }
 });
+
+/** Show what was refused, or worked out: with what was typed, and why. */
+function stay(page, place) {
+  main.replaceChildren(...page.body.childNodes);
+  const wait = place.pathname.match(/^(\/inbox\/waits\/[^/]+)\//);
+  if (wait && location.pathname !== wait[1]) history.pushState({}, "", wait[1]);
+  const field = main.querySelector("[aria-invalid]");
+  if (field) field.focus();
+  else (main.querySelector("ul.wrong, .result, [role=alert]") ?? main).scrollIntoView({ block: "center" });
+}
 
 /** Show the same page after something was done on it: what was said, and the next card. */
 function arrive(page, card) {
@@ -240,14 +268,20 @@ document.addEventListener("keydown", (event) => {
   const does = {
     j: () => move(1),
     k: () => move(-1),
-    a: () => card?.querySelector("button[data-key=a]")?.click(),
-    r: () => card && unfold(card, "say", "act-respond", "fill", "payload"),
+    a: () => {
+      const button = card?.querySelector("button[data-key=a]");
+      const fold = button?.closest("details:not([open])");
+      if (fold) unfold(card, fold.dataset.fold);
+      else button?.click();
+    },
+    r: () => card && unfold(card, "say", "act-respond", "decide", "fill", "payload"),
     x: () => card && unfold(card, "cancel"),
   }[event.key];
   if (does) { event.preventDefault(); does(); }
 });
 
 addEventListener("popstate", () => location.reload());
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 localise(document);
 if (live.dataset.source) listen(live.dataset.source);
 setInterval(() => { if (document.visibilityState === "visible" && live.dataset.source) refresh(); }, 30000);
