@@ -45,6 +45,7 @@ CREATE TABLE threads (
     on_close    TEXT   CHECK (on_close IN ('cancel', 'end', 'abandon', 'due'))
 );
 CREATE INDEX threads_by_age ON threads (created_at, thread_id);
+CREATE INDEX threads_of_owner ON threads (owner, created_at, thread_id);
 CREATE INDEX threads_of_parent ON threads (parent) WHERE parent IS NOT NULL;
 CREATE INDEX threads_to_close ON threads (thread_id) WHERE on_close = 'due';
 

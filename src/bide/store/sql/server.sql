@@ -83,7 +83,7 @@ WHERE thread_id = :thread_id
 AND run_id = :run_id
 
 -- name: list_noted_threads
--- Newest first, served by threads_by_age.
+-- Newest first, served by threads_of_owner.
 SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
     r.error,
     (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
