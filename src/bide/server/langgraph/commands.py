@@ -22,7 +22,7 @@ from bide.server.langgraph.wire import read_list
 from bide.server.problems import Problem, not_found
 from bide.server.streams.log import Log, check_place, read_place
 from bide.server.streams.protocol import Subscription as Wanted
-from bide.server.streams.protocol import ThreadStory, event_of
+from bide.server.streams.protocol import ThreadStory, event_of, told_through
 from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed
 from bide.server.streams.thread_stream import thread_frames
 
@@ -60,8 +60,9 @@ async def _performed(ctx: Context, request: Any, who: Caller, thread_id: str, sa
         raise Problem(400, "A command is an object with a whole number `id`, a `method`, and `params`.")
     try:
         checked_id("thread", thread_id)
+        before = await run_sync(told_through, ctx, thread_id)
         result = await run_sync(perform, ctx, request, who, thread_id, said["method"], said.get("params") or {})
-        return {"type": "success", "id": said["id"], "result": result, "meta": {"applied_through_seq": 0}}
+        return {"type": "success", "id": said["id"], "result": result, "meta": {"applied_through_seq": before}}
     except CommandError as refused:
         return _error(said["id"], refused.code, str(refused))
     except Problem as problem:
@@ -103,7 +104,7 @@ async def told(ctx: Context, who: Caller, thread_id: str, wanted: Wanted) -> Asy
     """Yield the events of a thread, for ever; None while nothing happens."""
     async for _ in _appearing(ctx, who, thread_id):
         yield None
-    story = ThreadStory(ctx, thread_id)
+    story = ThreadStory(ctx, thread_id, is_new=wanted.since == 0)
     async for entry in Log(ctx, thread_id).live():
         if entry is None:
             yield None

@@ -19,7 +19,7 @@ from bide.server.payloads import interrupt_of
 from bide.server.streams.log import Entry
 from bide.server.streams.message_events import MessageEvents
 from bide.server.streams.story import Story
-from bide.store.tail import StepRow
+from bide.store.tail import LineRow, StepRow
 from bide.types import WaitStatus
 
 CHANNELS = ("values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "tasks", "custom")
@@ -28,6 +28,7 @@ ALL_MODES = ("values", "updates", "messages-tuple", "custom", "tasks", "checkpoi
 NUMBERS, OWN = 4096, 1024
 """Each entry of the log has so many numbers, and those of its own events begin in the middle. Before them come messages
 that it brings to an end: how many these are depends on what is left of the log."""
+_TERMINAL = ("completed", "failed", "interrupted")
 _ENDS = {"run.done": "completed", "run.failed": "failed", "run.blocked": "failed", "run.dead": "failed"}
 
 
@@ -88,9 +89,11 @@ def _begins_with(namespace: Sequence[str], prefix: Sequence[str]) -> bool:
 class ThreadStory:
     """A thread, told from its beginning."""
 
-    def __init__(self, ctx: Context, thread_id: str) -> None:
+    def __init__(self, ctx: Context, thread_id: str, *, is_new: bool = True) -> None:
         self.ctx = ctx
         self.thread_id = thread_id
+        self._passed: tuple[int, str] | None = None if is_new else (0, "")
+        """How many lines there were in the beginning, and the run whose end or pause was the last."""
         self._state = Story(ctx, thread_id, "", (), subgraphs=True, goes_on=False)
         self._messages: dict[tuple[str, ...], MessageEvents] = {}
         self._inside: set[tuple[str, ...]] = set()
@@ -120,7 +123,21 @@ class ThreadStory:
 
     def _lifecycle(self, entry: Entry, event: str, **more: Any) -> Happened:
         data = {"event": event, "graph_name": entry.graph, "run_id": entry.row.run_id, **more}
-        return Happened("lifecycle", (), data, entry.row.at)
+        is_past = event in _TERMINAL and self._was_passed(entry)
+        return Happened("lifecycle", (), data, entry.row.at, is_past=is_past)
+
+    def _was_passed(self, entry: Entry) -> bool:
+        """Whether the thread had gone on behind an end or a pause when somebody began to follow it.
+
+        Clients take the first end that they hear of for the end of the run that they have just started.
+        """
+        if self._passed is None:
+            row = self.ctx.app.store.database.read(lambda tx: tx.one("peek_thread", {"thread_id": self.thread_id}))
+            newest = next(iter(self.ctx.app.store.runs(self.thread_id, most=1)), None)
+            is_driven = row is not None and row[3] in ("ready", "running")
+            self._passed = (0 if row is None else int(row[1]), "" if newest is None or is_driven else newest.run_id)
+        lines, rests_with = self._passed
+        return isinstance(entry.row, LineRow) and entry.row.number <= lines and entry.row.run_id != rests_with
 
     def _values(self, entry: Entry, seq: int) -> Iterator[Happened]:
         snapshot = self._state.snapshot(entry, seq)
@@ -193,6 +210,12 @@ def _is_break(entry: Entry) -> bool:
 def _numbered(first: int, most: int, told: Iterable[Happened]) -> Iterator[tuple[int, Happened]]:
     for number, happened in enumerate(told, 1):
         yield first + min(number, most - 1), happened
+
+
+def told_through(ctx: Context, thread_id: str) -> int:
+    """Return the number up to which a thread has told its events: whatever comes of a command has a higher one."""
+    row = ctx.app.store.database.read(lambda tx: tx.one("peek_thread", {"thread_id": thread_id}))
+    return 0 if row is None else (int(row[1]) + int(row[2] or 0) + 1) * NUMBERS - 1
 
 
 def checkpoint_event(shape: Mapping[str, Any]) -> dict[str, Any]:
