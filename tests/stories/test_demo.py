@@ -140,7 +140,7 @@ def test_visitor_types_what_the_tour_shows_kills_the_server_and_sees_all_go_on(t
     url = visit.until(r"Open +(http://127\.0\.0\.1:\d+)/")[1]
     mail = visit.until(r"\n +(curl \S+/deliveries --json '.*')\n")[1]
     bank = visit.until(r"\n +(curl \S+/hooks/payments .*)\n")[1]
-    pid = int(visit.until(r"\n +kill -9 (\d+)\n")[1])
+    pid = int(visit.until(r"; kill -9 (\d+)\n")[1])
     visit.until(r"a book about moods")
 
     os.kill(pid, signal.SIGKILL)

@@ -55,6 +55,7 @@ class Tour:
         mail = json.dumps(self.desk.mail_of(f"Re: your {quote}", "Yes, please!"))
         body, signature = self.desk.payment(quote)
         start = json.dumps({"assistant_id": "refund", "input": {"customer": "Grace", "amount": 7}})
+        books = json.dumps({"graph": "research", "input": {"topics": ["stars", "clouds", "winters"]}})
         say(f"\n   {paint('Open', BOLD)}  {paint(f'{url}/', CYAN)}  the inbox; {url}/docs  the API")
         stops = (
             ("In the inbox, approve the refund. The thread goes on while you look.", ""),
@@ -64,8 +65,8 @@ class Tour:
                 f"curl {url}/hooks/{PAYMENTS} -H 'x-hub-signature-256: {signature}' --json '{body.decode()}'",
             ),
             (
-                "Kill the server in the middle of the readers' books. It comes back here, and goes on.",
-                f"kill -9 {self.desk.crew.pid}",
+                "Three more readers; kill the server in the middle of their books. It comes back here, and goes on.",
+                f"curl {url}/conversations/weather -H 'Prefer: wait=2' --json '{books}'; kill -9 {self.desk.crew.pid}",
             ),
             ("Start another refund, and wait until it asks.", f"curl {url}/runs/wait --json '{start}'"),
             (

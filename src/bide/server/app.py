@@ -38,7 +38,8 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
             yield
             context.stopping.set()
 
-    api = FastAPI(title="Bide", lifespan=lifespan, telemetry=NO_TELEMETRY)
+    # `/docs` is a page of ours: FastAPI's would load a program from a stranger's server into the inbox's own origin.
+    api = FastAPI(title="Bide", lifespan=lifespan, docs_url=None, redoc_url=None, telemetry=NO_TELEMETRY)
     handle_problems(api)
     for part in (info, assistants, graphs, crons, items, threads, states, runs, commands):
         api.include_router(part.router)

@@ -101,7 +101,7 @@ _TABLE: tuple[tuple[str, str, Need], ...] = (
     )),
     # Looking
     *(("GET", path, _READ) for path in (
-        "/", "/info", "/docs", "/docs/{*}", "/redoc", "/openapi.json", "/threads", "/threads/{*}", "/runs/{*}",
+        "/", "/info", "/docs", "/openapi.json", "/threads", "/threads/{*}", "/runs/{*}",
         "/assistants", "/assistants/{*}", "/store/{*}", "/waits", "/waits/{*}", "/links", "/links/{*}", "/deliveries",
         "/deliveries/{*}", "/schedules", "/schedules/{*}", "/conversations", "/conversations/{*}", "/inbox",
         "/inbox/{*}", "/agents", "/agents/{*}", "/graphs", "/graphs/{*}",

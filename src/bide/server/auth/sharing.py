@@ -26,7 +26,7 @@ _ASKS_ITSELF = re.compile(
     r"/(assistants|runs|store)(/.*)?"
     r"|/threads(/(search|count|prune))?"
     r"|/threads/[^/]+(/(state|history|runs|stream|copy|commands)(/.*)?)?"
-    r"|/(info|docs|redoc|openapi\.json|keys|audit|metrics)(/.*)?",
+    r"|/(info|docs|openapi\.json|keys|audit|metrics)(/.*)?",
     re.DOTALL,
 )
 _LISTS_THREADS = re.compile(r"/threads")

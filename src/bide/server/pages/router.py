@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from bide.server.pages import agents, assets, deliveries, inbox, live, login, schedules, threads, waits
+from bide.server.pages import (
+    agents,
+    assets,
+    deliveries,
+    inbox,
+    links,
+    live,
+    login,
+    reference,
+    schedules,
+    threads,
+    waits,
+)
 
 router = APIRouter()
-for part in (assets, login, inbox, live, waits, threads, agents, schedules, deliveries):
+for part in (assets, login, inbox, live, waits, links, threads, agents, schedules, deliveries, reference):
     router.include_router(part.router)
