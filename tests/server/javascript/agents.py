@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.outputs import ChatGenerationChunk
 
 from bide import START, CompiledGraph, Runtime, StateGraph, add_messages, get_stream_writer, interrupt
 
@@ -32,6 +34,30 @@ class Taste(TypedDict, total=False):
 def spoken(state: Chat, text: str) -> Any:
     """Let a model say something, word by word."""
     return GenericFakeChatModel(messages=iter([AIMessage(text)])).invoke(state["messages"])
+
+
+class Halting(GenericFakeChatModel):
+    """A model that stops in the middle of a sentence, until somebody makes a file."""
+
+    gate: str
+
+    def _stream(self, *args: Any, **more: Any) -> Iterator[ChatGenerationChunk]:
+        for number, chunk in enumerate(super()._stream(*args, **more)):
+            if number == 3:
+                wait_for(self.gate)
+            yield chunk
+
+
+def wait_for(gate: str) -> None:
+    """Come back when a file is there, which a client makes when it has seen what comes before."""
+    never = threading.Event()
+    while not Path(gate).exists():
+        never.wait(0.02)
+
+
+def tell_slowly(state: Chat) -> dict[str, Any]:
+    model = Halting(messages=iter([AIMessage("Once upon a time")]), gate=state["messages"][-1].content)
+    return {"messages": [model.invoke(state["messages"])]}
 
 
 def answer(state: Chat) -> dict[str, Any]:
@@ -67,11 +93,8 @@ def first(state: Trip, runtime: Runtime[Taste]) -> dict[str, Any]:
 
 
 def pass_gate(state: Trip) -> dict[str, Any]:
-    """Wait for a file that the client makes when it has seen what comes before."""
     get_stream_writer()("before the gate")
-    never = threading.Event()
-    while not Path(state["gate"]).exists():
-        never.wait(0.02)
+    wait_for(state["gate"])
     return {"steps": ["passed"]}
 
 
@@ -116,6 +139,7 @@ def agents() -> list[CompiledGraph]:
     """All of them, each new."""
     return [
         line("chat", Chat, answer),
+        line("tales", Chat, tell_slowly),
         line("mails", Chat, draft, approve, report),
         line("tooling", Chat, call_tool, use_tool, report),
         line("steps", Trip, first, last),

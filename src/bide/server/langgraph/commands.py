@@ -21,8 +21,8 @@ from bide.server.langgraph.protocol_commands import CommandError, perform
 from bide.server.langgraph.wire import read_list
 from bide.server.problems import Problem, not_found
 from bide.server.streams.log import Log, check_place, read_place
+from bide.server.streams.protocol import Happened, ThreadStory, event_of, told_through
 from bide.server.streams.protocol import Subscription as Wanted
-from bide.server.streams.protocol import ThreadStory, event_of, told_through
 from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed
 from bide.server.streams.thread_stream import thread_frames
 
@@ -101,17 +101,27 @@ async def _events(ctx: Context, who: Caller, thread_id: str, wanted: Wanted) -> 
 
 
 async def told(ctx: Context, who: Caller, thread_id: str, wanted: Wanted) -> AsyncIterator[dict[str, Any] | None]:
-    """Yield the events of a thread, for ever; None while nothing happens."""
+    """Yield the events of a thread that somebody wants to hear, for ever; None while nothing happens."""
+    async for number, happened in _happening(ctx, who, thread_id, wanted.since):
+        if happened is None:
+            yield None
+        elif wanted.wants(number, happened):
+            yield event_of(number, thread_id, happened)
+
+
+async def _happening(
+    ctx: Context, who: Caller, thread_id: str, since: int
+) -> AsyncIterator[tuple[int, Happened | None]]:
+    """Yield what happens in a thread, with its number, for ever; None while nothing happens."""
     async for _ in _appearing(ctx, who, thread_id):
-        yield None
-    story = ThreadStory(ctx, thread_id, is_new=wanted.since == 0)
+        yield 0, None
+    story = ThreadStory(ctx, thread_id, is_new=since == 0)
     async for entry in Log(ctx, thread_id).live():
         if entry is None:
-            yield None
+            yield 0, None
             continue
         for number, happened in await run_sync(story.happened, entry):
-            if wanted.wants(number, happened):
-                yield event_of(number, thread_id, happened)
+            yield number, happened
 
 
 async def _appearing(ctx: Context, who: Caller, thread_id: str) -> AsyncIterator[None]:
@@ -173,7 +183,9 @@ class _Socket:
         self.who = who
         self.thread_id = thread_id
         self.websocket = websocket
-        self._subscriptions: dict[str, asyncio.Task[None]] = {}
+        self._subscriptions: dict[str, Wanted] = {}
+        self._made = 0
+        self._telling: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
         """Answer until the other side leaves."""
@@ -184,8 +196,9 @@ class _Socket:
         except WebSocketDisconnect:
             pass
         finally:
-            for task in (stopping, *self._subscriptions.values()):
-                task.cancel()
+            stopping.cancel()
+            if self._telling is not None:
+                self._telling.cancel()
 
     async def _close_when_stopping(self) -> None:
         await self.ctx.stopping.wait()
@@ -219,22 +232,35 @@ class _Socket:
         except (TypeError, ValueError):
             await self._send(_error(said.get("id"), "invalid_argument", "These are no params of a subscription."))
             return
-        name = f"sub-{len(self._subscriptions) + 1}"
-        self._subscriptions[name] = asyncio.create_task(self._tell(wanted))
+        self._made += 1
+        name = f"sub-{self._made}"
         result = {"subscription_id": name, "replayed_events": 0}
         await self._send({"type": "success", "id": said.get("id"), "result": result})
+        if self._telling is not None:
+            self._telling.cancel()
+            await asyncio.gather(self._telling, return_exceptions=True)
+        self._subscriptions[name] = wanted
+        self._telling = asyncio.create_task(self._tell())
 
     async def _unsubscribe(self, said: dict[str, Any]) -> None:
         name = (said.get("params") or {}).get("subscription_id")
-        task = self._subscriptions.pop(str(name), None)
-        if task is not None:
-            task.cancel()
+        self._subscriptions.pop(str(name), None)
         await self._send({"type": "success", "id": said.get("id"), "result": {}})
 
-    async def _tell(self, wanted: Wanted) -> None:
-        async for event in told(self.ctx, self.who, self.thread_id, wanted):
-            if event is not None:
-                await self._send(event)
+    async def _tell(self) -> None:
+        """Tell each what it has not heard, from the beginning: one reader for all, so that events keep their order.
+
+        A client that hears of a run's end by one subscription takes nothing more from the others.
+        """
+        since = min(wanted.since for wanted in self._subscriptions.values())
+        async for number, happened in _happening(self.ctx, self.who, self.thread_id, since):
+            if happened is None:
+                continue
+            hearing = {name: wanted for name, wanted in self._subscriptions.items() if wanted.wants(number, happened)}
+            if hearing:
+                await self._send(event_of(number, self.thread_id, happened))
+            for name in hearing.keys() & self._subscriptions.keys():  # one may have been given up meanwhile
+                self._subscriptions[name] = hearing[name]._replace(since=number)
 
     async def _send(self, sent: dict[str, Any]) -> None:
         await self.websocket.send_text(json.dumps(sent, ensure_ascii=False))

@@ -16,6 +16,7 @@ export function mount(Component, props = {}) {
   const place = window.document.createElement("main");
   window.document.body.append(place);
   const shown = [];
+  Component.stream = undefined; // what another page has shown is not what this one shows
   const root = createRoot(place);
   root.render(createElement(Component, { ...props, onShown: (view) => shown.push(view) }));
   return {

@@ -1,5 +1,6 @@
-// `useStream` of @langchain/react: a chat word by word, a question that is answered, and the page loaded again.
+// `useStream` of @langchain/react: a chat, the page loaded again, words as they come, and questions.
 
+import { writeFileSync } from "node:fs";
 import { useStream } from "@langchain/react";
 import { chatOf, leave, mount, until } from "./page.mjs";
 import { client, given, tell } from "./told.mjs";
@@ -14,7 +15,6 @@ await until(() => Chat.stream, "it is there");
 await Chat.stream.submit(hello);
 await until(() => chat.text("li").includes("ai: You said hello"), "it has answered");
 await until(() => chat.text("output")[0] === "rests", "it rests");
-seen.grown = [...new Set(chat.shown.map((view) => view.said[1]).filter(Boolean))];
 seen.first = chat.text("li");
 await Chat.stream.submit({ messages: [{ type: "human", content: "again" }] });
 await until(() => chat.text("li").includes("ai: You said again"), "it has answered again");
@@ -34,6 +34,18 @@ await until(() => reloaded.text("output")[0] === "rests", "it rests once more");
 seen.third = reloaded.text("li");
 seen.shrunk = reloaded.shown.slice(from).some((view) => view.said.length < 4);
 reloaded.unmount();
+
+// A tale, of which the first words are shown before the others are told.
+const gate = `${given.folder}/tale`;
+const Tales = chatOf(useStream, { apiUrl: given.url, assistantId: "tales" });
+const tale = mount(Tales);
+await until(() => Tales.stream, "it is there");
+Tales.stream.submit({ messages: [{ type: "human", content: gate }] });
+await until(() => tale.text("li")[1]?.startsWith("ai: Once upon"), "its first words are there");
+seen.beginning = tale.text("li")[1];
+writeFileSync(gate, "");
+await until(() => tale.text("li")[1] === "ai: Once upon a time", "it is told");
+tale.unmount();
 
 // A question, seen by another page as well, which answers it.
 const Mails = chatOf(useStream, { apiUrl: given.url, assistantId: "mails" });
@@ -61,7 +73,7 @@ const Both = chatOf(useStream, { apiUrl: given.url, assistantId: "both" });
 const both = mount(Both);
 await until(() => Both.stream, "it is there");
 await Both.stream.submit({ goal: "sea" });
-await until(() => Both.stream.interrupts.length === 2, "it asks twice");
+await until(() => Both.stream?.interrupts.length === 2, "it asks twice");
 const where = Both.stream.interrupts.find((one) => one.value.question === "Where?");
 const when = Both.stream.interrupts.find((one) => one.value === "When?");
 await Both.stream.respondAll({ [where.id]: "Rome", [when.id]: "May" });

@@ -27,17 +27,17 @@ const page = mount(Page, { threadId: thread });
 await until(() => Page.stream?.values.steps?.length === 3, "its past is there");
 let isOver = false;
 Page.stream.submit({ gate: shut }).then(() => (isOver = true));
-await until(() => Page.stream.values.steps.length === 4, "the new run has made its first step");
+await until(() => Page.stream?.values.steps?.length === 4, "the new run has made its first step");
 seen.before = { isOver, shown: page.text("output")[0] };
 writeFileSync(shut, "");
 await until(() => isOver, "the new run is over");
-await until(() => Page.stream.values.steps.length === 6, "its last step is there");
+await until(() => Page.stream?.values.steps?.length === 6, "its last step is there");
 seen.after = page.text("output")[0];
 
 // Another one is stopped before a gate that nobody opens in time.
 const never = `${given.folder}/never`;
 Page.stream.submit({ gate: never });
-await until(() => Page.stream.values.steps.length === 7, "the third run has made its first step");
+await until(() => Page.stream?.values.steps?.length === 7, "the third run has made its first step");
 await Page.stream.stop();
 await until(() => page.text("output")[0] === "rests", "it is stopped");
 const stopped = await client.runs.get(thread, created[1]);
