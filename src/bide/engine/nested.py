@@ -11,11 +11,11 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from bide.engine.apply import next_checkpoint, rerouted
+from bide.engine.fitting import check_fits
 from bide.engine.opening import (
     NOTHING,
     Opening,
     Request,
-    check_fits,
     choose,
     has_begun,
     is_plan,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from bide.engine.answers import match_answers, shown_list
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
+from bide.engine.fitting import check_fits
 from bide.engine.plan import Place, branch_of, checked_places, plan, replant
 from bide.engine.ready import ready_tasks
 from bide.engine.spec import DEFERRED, GraphSpec
@@ -31,7 +32,6 @@ from bide.engine.values import (
 from bide.errors import (
     AmbiguousResumeError,
     EmptyInputError,
-    GraphChanged,
     InvalidUpdateError,
     ResumeError,
     ThreadBusyError,
@@ -165,11 +165,16 @@ def _start(spec: GraphSpec, loaded: Loaded, writes: Sequence[Write], goto: Seque
     return _fresh(begin, checkpoint)
 
 
+def before_all(spec: GraphSpec) -> Checkpoint:
+    """Return the state of a thread on which nothing has happened."""
+    return Checkpoint(0, None, -1, "", spec.initial(), (), ())
+
+
 def _base(spec: GraphSpec, loaded: Loaded) -> Checkpoint:
     """Return the state to begin over: numbered as the head, with no half-filled barriers."""
     old = loaded.checkpoint
     if old is None:
-        return Checkpoint(loaded.head, None, -1, "", spec.initial(), (), ())
+        return before_all(spec)._replace(seq=loaded.head)
     values = {key: value for key, value in old.values.items() if not is_plan(key)}
     return old._replace(seq=loaded.head, values=values)
 
@@ -481,24 +486,5 @@ def fork_checkpoint(
     """Copy an old checkpoint to the head, with its tasks planned anew."""
     numbered = old._replace(seq=loaded.head)
     forked, changed = edited_checkpoint(spec, numbered, writes, source=source)
-    forked = forked._replace(seq=loaded.head + 1, parent=old.seq, source=source, created_at=None)
+    forked = forked._replace(seq=loaded.head + 1, parent=old.seq or None, source=source, created_at=None)
     return forked._replace(tasks=replant(forked.prefix, forked.seq, forked.tasks)), changed
-
-
-def check_fits(spec: GraphSpec, checkpoint: Checkpoint) -> None:
-    """Refuse a thread whose nodes or keys the graph no longer has, instead of ending it in silence."""
-    gone = [task.node for task in checkpoint.tasks if task.node not in spec.nodes]
-    if gone:
-        raise GraphChanged(
-            f"The thread stands before node {gone[0]!r}, which graph {spec.name!r} no longer has. "
-            f"Known nodes: {', '.join(map(repr, spec.nodes))}. Bring the node back (an old name may point to new "
-            f"code), rename it in a hook, compile(migrate=…), or move the thread on with update_state(config, None, "
-            f"as_node=…)."
-        )
-    lost = [key for key in checkpoint.values if key not in spec.channels and key not in checkpoint.extras]
-    if lost:
-        raise GraphChanged(
-            f"The thread holds state key {lost[0]!r}, which graph {spec.name!r} no longer has. "
-            f"Known keys: {', '.join(sorted(spec.state_keys))}. Bring the key back, rename or drop it in a hook, "
-            f"compile(migrate=…), or begin a new thread."
-        )

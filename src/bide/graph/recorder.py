@@ -24,12 +24,13 @@ from bide.engine.values import (
     Task,
     Wait,
 )
-from bide.errors import GraphChanged, LeaseLostError, ReplayMismatchError, StoreError, UnknownCheckpointError
+from bide.errors import LeaseLostError, StoreError, UnknownCheckpointError
 from bide.graph.accepting import start_of_child
 from bide.graph.door import Reference
 from bide.graph.hold import Hold
 from bide.graph.migration import Migrate, migrated
 from bide.graph.pages import Pages, told
+from bide.graph.run_rows import ENDS, run_row, status_after
 from bide.graph.summary import summary_of
 from bide.graph.telling import Teller
 from bide.store.rows import (
@@ -38,7 +39,6 @@ from bide.store.rows import (
     JournalRow,
     Lease,
     Report,
-    RunRow,
     Stored,
     Taking,
     Transition,
@@ -129,10 +129,10 @@ class Recorder:
             self.store.let_go(lease)
             hold.writer.close()
             return
-        status = _status_after(reason) if hold.is_claimed else RunStatus.CANCELLED
+        status = status_after(reason) if hold.is_claimed else RunStatus.CANCELLED
         event = self.pages.event(f"run.{status.value}", {"reason": type(reason).__name__, "error": told(reason)})
         is_awaited = hold.parent is not None
-        report = None if status not in _ENDS else Report(status, error=told(reason), is_awaited=is_awaited)
+        report = None if status not in ENDS else Report(status, error=told(reason), is_awaited=is_awaited)
         change = Transition(0, status=status, error=told(reason), events=(event,), report=report, owner=hold.owner)
         try:
             hold.writer.flush(lease)
@@ -161,8 +161,8 @@ class Recorder:
             graph=self.spec.name,
             uid=expected.uid,
             head=expected.head,
-            claim=_run_row(begin.claim),
-            supersede=_run_row(begin.supersede),
+            claim=run_row(begin.claim),
+            supersede=run_row(begin.supersede),
             answers=answers,
             forget=begin.forget,
             checkpoint=None if checkpoint is None else self.pages.checkpoint_row(checkpoint, begin.changed),
@@ -176,6 +176,8 @@ class Recorder:
         hold.note(dict(answers), forget=begin.forget)
         self.head = expected.head if checkpoint is None else checkpoint.seq
         self._stand_at(expected.checkpoint if checkpoint is None else checkpoint)
+        if self.teller is not None and not begin.forget:
+            self.teller.begin(expected.results)
         self.has_records = not begin.forget and bool(
             expected.waits or expected.results or expected.steps or expected.errors
         )
@@ -211,7 +213,7 @@ class Recorder:
             uid=expected.uid,
             head=expected.head,
             claim=None,
-            supersede=_run_row(run) if is_ended else None,
+            supersede=run_row(run) if is_ended else None,
             answers=(),
             forget=edit.forget,
             checkpoint=None,
@@ -253,6 +255,7 @@ class Recorder:
         """Know where the graph stands: what is told of its tasks comes after it."""
         if self.teller is not None:
             self.at = checkpoint
+            self.teller.begin(())
 
     def _lines_of(self, commit: Commit) -> tuple[EventRow, ...]:
         if self.teller is None:
@@ -283,7 +286,7 @@ class Recorder:
 
     def _report(self, commit: Commit, row: CheckpointRow | None) -> Report | None:
         """Tell the thread that has spawned this one how it ended: in short, and where all of it is."""
-        if commit.status not in _ENDS:
+        if commit.status not in ENDS:
             return None
         is_awaited = self.hold.parent is not None
         summary = summary_of(self.spec, commit.checkpoint) if is_awaited else ""
@@ -482,19 +485,3 @@ class Recorder:
                 + (f" in thread {self.thread_id!r}" if self.thread_id else "")
                 + ". The thread may have been deleted, or another database is open. See get_state_history(config)."
             )
-
-
-def _status_after(reason: BaseException) -> RunStatus:
-    """Say where a claimed run stands that could not even be begun, or not be ended."""
-    if isinstance(reason, (GraphChanged, ReplayMismatchError)):
-        return RunStatus.BLOCKED
-    if isinstance(reason, KeyboardInterrupt):
-        return RunStatus.READY  # somebody stops the program, and not the run
-    return RunStatus.FAILED
-
-
-_ENDS = (RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED)
-
-
-def _run_row(run: RunInfo | None) -> RunRow | None:
-    return None if run is None else RunRow(run.id, run.status, run.epoch, run.is_orphan)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from bide.codec import Codec
 from bide.engine.context import TaskContext
 from bide.engine.drive import Crew, perform
-from bide.engine.opening import Request, check_fits
+from bide.engine.fitting import check_fits
+from bide.engine.opening import Request
 from bide.engine.run_context import RunContext, Surroundings
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Assignment, Loaded, Outcome, Question, Task
