@@ -50,7 +50,7 @@ async def command(thread_id: str, request: Request, ctx: Server, who: Who) -> JS
     """Do one command: start a run, answer what is asked, ask about the agent."""
     try:
         said = json.loads(await request.body())
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Problem(400, "The command is no JSON.") from None
     return JSONResponse(await _performed(ctx, request, who, thread_id, said))
 
@@ -58,8 +58,9 @@ async def command(thread_id: str, request: Request, ctx: Server, who: Who) -> JS
 async def _performed(ctx: Context, request: Any, who: Caller, thread_id: str, said: Any) -> dict[str, Any]:
     if not isinstance(said, dict) or type(said.get("id")) is not int or not isinstance(said.get("method"), str):
         raise Problem(400, "A command is an object with a whole number `id`, a `method`, and `params`.")
+    checked_id("thread", thread_id)
+    await run_sync(_check_readable, ctx, request, who, thread_id)
     try:
-        checked_id("thread", thread_id)
         before = await run_sync(told_through, ctx, thread_id)
         result = await run_sync(perform, ctx, request, who, thread_id, said["method"], said.get("params") or {})
         return {"type": "success", "id": said["id"], "result": result, "meta": {"applied_through_seq": before}}

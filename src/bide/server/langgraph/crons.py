@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import uuid4
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from bide.runtime import Bide
 from bide.runtime.views import moment
@@ -13,6 +13,7 @@ from bide.server.auth.authorize import authorize, check_visible, matches
 from bide.server.caller import Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import owned_thread
+from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.assistant_shapes import Assistant, Fields
 from bide.server.langgraph.choosing import holds, ordered, selected
 from bide.server.langgraph.cron_shapes import Cron, CronCount, CronCreate, CronPatch, CronSearch
@@ -32,9 +33,12 @@ def create(ctx: Server, caller: Who, asked: CronCreate) -> Fields:
 
 
 @router.post("/threads/{thread_id}/runs/crons")
-def create_for_thread(ctx: Server, caller: Who, thread_id: str, asked: CronCreate) -> Fields:
+def create_for_thread(ctx: Server, caller: Who, request: Request, thread_id: str, asked: CronCreate) -> Fields:
     """Make a cron whose runs go on with one thread; it is over when that is deleted."""
-    return _made(ctx, caller, asked, owned_thread(ctx.app, caller, thread_id))
+    owned_thread(ctx.app, caller, thread_id)
+    value = {"thread_id": thread_id, "assistant_id": asked.assistant_id, "metadata": asked.metadata or {}}
+    allow(ctx, request, "threads", "create_run", value, thread_id)
+    return _made(ctx, caller, asked, thread_id)
 
 
 @router.post("/runs/crons/search")

@@ -276,6 +276,8 @@ def _found(ctx: Context, request: Request, who: Caller, thread_id: str, run_id: 
 
 def _found_alone(ctx: Context, request: Request, who: Caller, run_id: str) -> Run:
     thread_id = thread_of_run(ctx.app.store, run_id)
-    if thread_id is None:
-        raise not_found("run", run_id)
-    return _found(ctx, request, who, thread_id, run_id)
+    try:
+        return _found(ctx, request, who, thread_id or "", run_id)
+    except Problem as problem:
+        # Which thread it belongs to is not told to whoever may not see it.
+        raise not_found("run", run_id) if problem.status == 404 else problem from None
