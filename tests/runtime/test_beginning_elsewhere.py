@@ -100,3 +100,16 @@ def test_what_is_no_checkpoint_is_refused_before_anything_is_started(app):
         app.start("trip", {"goal": "x"}, thread_id="t", begin_at="nonsense")
 
     assert len(app.runs("t")) == 1
+
+
+def test_branch_before_the_first_checkpoint_is_empty_and_begins_as_a_new_thread_does(app):
+    went(app, {"goal": "sea"})
+    graph = app.graphs.find("trip")
+    nothing = checkpoint_id(app.store.uid_of("t"), 0)
+
+    graph.fork({"configurable": {"thread_id": "t", "checkpoint_id": nothing}})
+
+    state = graph.get_state(CONFIG)
+    assert (state.values, state.next, state.parent_config) == ({"steps": []}, (), None)
+    assert went(app, {"goal": "hill"}) == {"goal": "hill", "steps": ["first", "second"]}
+    assert app.store.verify().is_sound

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from bide.engine.answers import answers_at
 from bide.engine.apply import edited_checkpoint, next_checkpoint, rerouted
-from bide.engine.opening import check_not_accepted, choose, fork_checkpoint, has_begun, reroute
+from bide.engine.opening import before_all, check_not_accepted, choose, fork_checkpoint, has_begun, reroute
 from bide.engine.plan import Place, moved_id, question_id
 from bide.engine.spec import GraphSpec
 from bide.engine.values import Checkpoint, Edit, Load, Loaded, Outcome, Question, Task, Wait
@@ -54,7 +54,7 @@ def fork(
     """Begin a branch at a checkpoint, with what was asked there answered as is said now."""
     loaded: Loaded = yield Load(seq)
     check_idle(loaded)
-    old = loaded.checkpoint
+    old = before_all(spec) if seq == 0 and loaded.head else loaded.checkpoint
     if old is None:
         raise UnknownThreadError(f"There is no thread {loaded.thread_id!r} to fork.")
     writes = read_writes(spec, values)

@@ -24,7 +24,8 @@ _ID_KEYS = frozenset(
 _NOISE = frozenset(
     {"user_id", "langgraph_version", "langgraph_api_version", "langgraph_plan", "langgraph_host", "langgraph_api_url"}
     | {"langgraph_auth_user_id", "langgraph_request_id", "langgraph_auth_user", "langgraph_auth_permissions"}
-    | {"run_attempt", "__request_start_time_ms__", "__after_seconds__", "path"}
+    | {"run_attempt", "__request_start_time_ms__", "__after_seconds__", "path", "triggers", "langgraph_triggers"}
+    | {"langgraph_path", "ls_integration", "__pregel_node_finished", "langsmith_session_name", "checkpoint_during"}
 )
 """What their server says of itself, and what is private to their engine."""
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -35,11 +36,12 @@ _SEGMENT = re.compile(r"(?<=[A-Za-z_]):[^|:]+")
 def masked(value: Any, key: str = "") -> Any:
     """Return what was seen, without what can never be the same."""
     if isinstance(value, dict):
-        return {
-            _SEGMENT.sub(":ID", _UUID.sub("ID", name)): masked(inner, name)
-            for name, inner in value.items()
-            if name not in _NOISE
-        }
+        if key == "interrupts" and "id" not in value:  # of a thread: by task, whose ids never agree
+            return [masked(one, "asked") for one in value.values()]
+        shown = {name: inner for name, inner in value.items() if name not in _NOISE}
+        if shown.get("response_schema", ...) is None:
+            del shown["response_schema"]
+        return {_SEGMENT.sub(":ID", _UUID.sub("ID", name)): masked(inner, name) for name, inner in shown.items()}
     if isinstance(value, list):
         return [masked(one, key) for one in value]
     if isinstance(value, str):

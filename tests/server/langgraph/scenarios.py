@@ -7,6 +7,7 @@ checked here: `differential.py` compares what two servers showed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -263,9 +264,11 @@ def failures(client: Any) -> Seen:
     yield "waited", client.runs.wait(new_thread(client), "failing", input={"goal": "sea"}, raise_error=False)
     yield "stateless", client.runs.wait(None, "failing", input={"goal": "sea"}, raise_error=False)
     yield "raised", tried(lambda: client.runs.wait(new_thread(client), "failing", input={}))
-    yield "bad input", client.runs.wait(new_thread(client), "steps", input={"nonsense": 1}, raise_error=False)
-    yield "list as input", client.runs.wait(new_thread(client), "steps", input=[1], raise_error=False)
-    yield "no input", client.runs.wait(new_thread(client), "steps", input=None, raise_error=False)
+    part = {"goal": "sea", "nonsense": 1}
+    yield "more input", client.runs.wait(new_thread(client), "steps", input=part, raise_error=False)
+    for name, given in (("strange", {"nonsense": 1}), ("list", [1]), ("no", None)):
+        thread = new_thread(client)
+        yield f"{name} input", tried(partial(client.runs.wait, thread, "steps", input=given, raise_error=False))
     yield "no mode", tried(lambda: parts(client.runs.stream(None, "steps", input={}, stream_mode="nonsense")))
     deep = client.runs.wait(None, "steps", input={}, config={"recursion_limit": 1}, raise_error=False)
     yield "too deep", deep
@@ -274,7 +277,7 @@ def failures(client: Any) -> Seen:
 def cancels(client: Any) -> Seen:
     thread = new_thread(client)
     run = client.runs.create(thread, "sleeping", input={"goal": "sea", "seconds": 1.5})
-    yield "rejected", tried(lambda: client.runs.create(thread, "steps", input={}, multitask_strategy="reject"))
+    yield "rejected", tried(lambda: client.runs.create(thread, "sleeping", input={}, multitask_strategy="reject"))
     yield "busy thread", client.threads.get(thread)["status"]
     yield "edit of a busy one", tried(lambda: client.threads.update_state(thread, {"goal": "x"}))
     yield "cancelled", client.runs.cancel(thread, run["run_id"], wait=True)
@@ -283,18 +286,24 @@ def cancels(client: Any) -> Seen:
     yield "joined", tried(lambda: client.runs.join(thread, run["run_id"]))
     yield "replayed", parts(client.runs.join_stream(thread, run["run_id"]))
     thread = new_thread(client)
-    client.runs.wait(thread, "steps", input={"goal": "sea"})
+    client.runs.wait(thread, "sleeping", input={"goal": "sea", "seconds": 0.0})
     run = client.runs.create(thread, "sleeping", input={"goal": "hill", "seconds": 1.5})
     yield "rolled back", client.runs.cancel(thread, run["run_id"], wait=True, action="rollback")
     yield "run rolled back", tried(lambda: client.runs.get(thread, run["run_id"]))
     yield "thread rolled back", client.threads.get(thread)
+    thread = new_thread(client)
+    run = client.runs.create(thread, "sleeping", input={"goal": "hill", "seconds": 1.5})
+    client.runs.cancel(thread, run["run_id"], wait=True, action="rollback")
+    yield "new thread rolled back", client.threads.get(thread)["values"]
+    yield "it runs again", client.runs.wait(thread, "sleeping", input={"goal": "lake", "seconds": 0.0})
 
 
 def strategies(client: Any) -> Seen:
     for strategy in ("enqueue", "interrupt", "rollback"):
         thread = new_thread(client)
         first = client.runs.create(thread, "sleeping", input={"goal": "sea", "seconds": 0.8})
-        second = client.runs.create(thread, "steps", input={"goal": "hill"}, multitask_strategy=strategy)
+        again = {"goal": "hill", "seconds": 0.0}
+        second = client.runs.create(thread, "sleeping", input=again, multitask_strategy=strategy)
         yield strategy, client.runs.join(thread, second["run_id"])
         yield f"{strategy}, the first", tried(lambda: client.runs.get(thread, first["run_id"])["status"])  # noqa: B023
         yield f"{strategy}, the second", client.runs.get(thread, second["run_id"])["status"]

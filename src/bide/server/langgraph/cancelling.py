@@ -20,18 +20,18 @@ def cancel_run(ctx: Context, who: Caller, run: Run, action: str) -> None:
     """Cancel a run that is alive; with `rollback`, its thread stands afterwards where it stood before."""
     if run.status in OVER:
         raise Problem(404, f"Run {run.run_id} is {RUN_STATUS[run.status]}: there is nothing to cancel.")
-    base = base_of_run(ctx.app.store, run.thread_id, run.run_id)
     ctx.app.cancel(run.thread_id, run_id=run.run_id, reason=action, by=who.identity)
     if action == "rollback":
-        _take_back(ctx, run, base)
+        _take_back(ctx, run)
         forget_run(ctx.app.store, run.thread_id, run.run_id)
 
 
-def _take_back(ctx: Context, run: Run, base: str | None) -> None:
+def _take_back(ctx: Context, run: Run) -> None:
     """Let the thread stand again where it stood when the run began."""
     graph = ctx.app.graphs.find(run.graph)
+    base = base_of_run(ctx.app.store, run.thread_id, run.run_id)
     if graph is None or base is None:
-        return  # it has written nothing
+        return  # it has written nothing, and since it was cancelled it never will
     graph.fork({"configurable": {"thread_id": run.thread_id, "checkpoint_id": base}})
 
 

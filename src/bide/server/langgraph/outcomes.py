@@ -71,5 +71,5 @@ def outcome(ctx: Context, thread_id: str, run_id: str, status: RunStatus) -> Any
     values = jsonable(graph.get_state({"configurable": {"thread_id": thread_id}}).values)
     if status is RunStatus.WAITING:
         asks = [jsonable(interrupt_of(wait)) for _, wait in asked(ctx, thread_id)]
-        return {**(values if isinstance(values, dict) else {}), INTERRUPT: asks}
+        return {**(values if isinstance(values, dict) else {}), INTERRUPT: asks} if asks else values
     return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -92,6 +93,18 @@ def raised(error: str) -> str:
     return f"{shape['error']}({shape['message']!r})"
 
 
+def read_raised(shown: str) -> dict[str, str]:
+    """Return an error as Python shows it, taken apart."""
+    name, opened, rest = shown.partition("(")
+    if not opened or not rest.endswith(")") or not name.isidentifier():
+        return error_shape(shown)
+    try:
+        text = ast.literal_eval(rest[:-1])
+    except (ValueError, SyntaxError):
+        text = rest[:-1]
+    return {"error": name, "message": str(text)}
+
+
 # ── States ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -171,12 +184,19 @@ def run_shape(run: Run, notes: Mapping[str, Any]) -> dict[str, Any]:
         "updated_at": _text(run.updated_at),
         "status": RUN_STATUS[run.status],
         "metadata": jsonable(notes.get("metadata") or {}),
-        "kwargs": jsonable(notes.get("kwargs") or {}),
+        "kwargs": _kwargs(run, jsonable(notes.get("kwargs") or {})),
         "multitask_strategy": notes.get("multitask_strategy") or "enqueue",
         "cancel_reason": run.error if run.status is RunStatus.CANCELLED else None,
         "error": error_shape(run.error) if RUN_STATUS[run.status] == "error" else None,
         "run_status": run.status.value,
     }
+
+
+def _kwargs(run: Run, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run was asked with, and where that is at home."""
+    config = dict(kwargs.get("config") or {})
+    inner = {**(config.get("configurable") or {}), "run_id": run.run_id, "thread_id": run.thread_id}
+    return {**kwargs, "config": {**config, "configurable": inner}}
 
 
 def _text(then: datetime) -> str:
