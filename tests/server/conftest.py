@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 
 from bide import Bide, Store
 from bide.server import Settings, create_app
@@ -25,6 +26,7 @@ class Running:
     url: str
     app: Bide
     settings: Settings
+    api: FastAPI | None = None
 
 
 Serve = Callable[..., Running]
@@ -47,8 +49,9 @@ def serve(served_store: Store) -> Iterator[Serve]:
             if worker:
                 until_the_end.enter_context(app.worker(poll=0.05))
             settings = settings or Settings()
-            url = until_the_end.enter_context(running_server(create_app(app, settings)))
-            return Running(url, app, settings)
+            api = create_app(app, settings)
+            url = until_the_end.enter_context(running_server(api))
+            return Running(url, app, settings, api)
 
         yield start
 

@@ -72,6 +72,8 @@ class Teller:
         self._waiting: list[EventRow] = []
         self._size = 0
         self._tries = 0
+        self._done: set[str] = set()
+        """Tasks whose results were saved, and told, before their step is over."""
         self._timer: Timer | None = None
         self._buffer = Lock()
         """Held for a moment, by whoever adds to what waits, or takes it."""
@@ -83,6 +85,10 @@ class Teller:
         self._shaper = shaper
         self.lease = lease
         self._writer = writer
+
+    def begin(self, done: Iterable[str]) -> None:
+        """Know which tasks of the step under way have a result from before."""
+        self._done = set(done)
 
     # ── In the middle of a step ────────────────────────────────────────────────────────────────────────────────────
 
@@ -170,8 +176,10 @@ class Teller:
         self, before: Checkpoint, outcomes: Iterable[Outcome], opens: Iterable[Question]
     ) -> Iterator[EventRow]:
         for outcome in outcomes:
-            if not outcome.is_skipped:
+            if not outcome.is_skipped and outcome.task.id not in self._done:
                 yield from self._lines(Emit(RESULT, (before, outcome)))
+                if outcome.is_done:
+                    self._done.add(outcome.task.id)
         yield from self._lines_of_asking(before, opens)
 
     def _lines_of_asking(self, before: Checkpoint, opens: Iterable[Question]) -> Iterator[EventRow]:

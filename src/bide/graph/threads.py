@@ -73,6 +73,19 @@ class Threads:
             return shown, loaded
         return live_snapshot(place.spec, recorder.thread_id, loaded), loaded
 
+    def written_state(self, config: Config) -> StateSnapshot:
+        """Show a checkpoint as it was written: the same whenever one looks.
+
+        `get_state` also shows what its tasks have done and asked since.
+        """
+        place = self._place(config)
+        recorder = place.recorder
+        loaded = recorder.perform(Load(place.seq))
+        if loaded.checkpoint is None:
+            return empty_snapshot(recorder.thread_id)
+        shown = past_snapshot(place.spec, recorder.thread_id, recorder.uid, loaded.checkpoint, ())
+        return with_inner_states(shown, recorder, place.spec, loaded, subgraphs=False)
+
     async def aget_state(self, config: Config, *, subgraphs: bool = False) -> StateSnapshot:
         """Do what `get_state` does, with asyncio."""
         return await _in_thread(lambda: self.get_state(config, subgraphs=subgraphs))

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from bide.errors import BideError
+from bide.runtime.following import Cursor
 from bide.server.caller import READ, RUN, Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import checked_id, need, owned_thread
@@ -20,7 +21,7 @@ from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.protocol_commands import CommandError, perform
 from bide.server.langgraph.wire import read_list
 from bide.server.problems import Problem, not_found
-from bide.server.streams.log import Log, check_place, read_place
+from bide.server.streams.log import Log, Place, check_place, read_place
 from bide.server.streams.protocol import Happened, ThreadStory, event_of, told_through
 from bide.server.streams.protocol import Subscription as Wanted
 from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed
@@ -117,6 +118,7 @@ async def _happening(
     async for _ in _appearing(ctx, who, thread_id):
         yield 0, None
     story = ThreadStory(ctx, thread_id, is_new=since == 0)
+    story.since = since
     async for entry in Log(ctx, thread_id).live():
         if entry is None:
             yield 0, None
@@ -145,14 +147,17 @@ async def stream_thread(
     stream_modes: Annotated[list[str] | None, Query()] = None,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID", max_length=200)] = None,
 ) -> StreamingResponse:
-    """Stream all runs of a thread, one after the other; it stays open while the thread waits or is at rest."""
+    """Stream all runs of a thread, one after the other; it stays open while the thread waits or is at rest.
+
+    It begins now; with `Last-Event-ID` behind that event, and with `-` at the beginning of the thread.
+    """
     await run_sync(owned_thread, ctx.app, who, thread_id)
     await run_sync(allow, ctx, request, "threads", "read", {"thread_id": thread_id}, thread_id)
     modes = tuple(read_list([*(stream_mode or ()), *(stream_modes or ())])) or ("run_modes",)
     unknown = [mode for mode in modes if mode not in ("run_modes", "lifecycle", "state_update")]
     if unknown:
         raise Problem(422, f"There is no mode {unknown[0]!r} of a thread's stream: run_modes, lifecycle, state_update.")
-    place = read_place(last_event_id)
+    place = read_place(last_event_id) or (Place(Cursor()) if last_event_id else None)
     await run_sync(check_place, ctx, thread_id, place)
     return streamed(thread_frames(ctx, thread_id, frozenset(modes), place))
 

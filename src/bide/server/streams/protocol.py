@@ -94,13 +94,18 @@ class ThreadStory:
         self.thread_id = thread_id
         self._passed: tuple[int, str] | None = None if is_new else (0, "")
         """How many lines there were in the beginning, and the run whose end or pause was the last."""
+        self._seq = 0
+        self.since = 0
+        """Up to which number everything was told: of what came before, states need not be read."""
         self._state = Story(ctx, thread_id, "", (), subgraphs=True, goes_on=False)
         self._messages: dict[tuple[str, ...], MessageEvents] = {}
         self._inside: set[tuple[str, ...]] = set()
 
     def happened(self, entry: Entry) -> list[tuple[int, Happened]]:
         """Return the events that an entry of the log is, with their numbers."""
-        first = (entry.after.seq + entry.after.number) * NUMBERS
+        # A line names the checkpoint that it came after, also when that was let go.
+        self._seq = max(self._seq, entry.row.seq)
+        first = (self._seq + entry.after.number) * NUMBERS
         ended = self._finish_messages(entry.row.at) if _is_break(entry) else ()
         return [*_numbered(first, OWN, ended), *_numbered(first + OWN, NUMBERS - OWN, self._happened(entry))]
 
@@ -140,6 +145,8 @@ class ThreadStory:
         return isinstance(entry.row, LineRow) and entry.row.number <= lines and entry.row.run_id != rests_with
 
     def _values(self, entry: Entry, seq: int) -> Iterator[Happened]:
+        if (self._seq + entry.after.number + 1) * NUMBERS <= self.since:
+            return
         snapshot = self._state.snapshot(entry, seq)
         at = entry.row.at
         if snapshot is None:

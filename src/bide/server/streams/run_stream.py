@@ -51,6 +51,9 @@ class RunStream:
         return Log(self.ctx, story.thread_id, self.place.cursor if is_there and self.place is not None else begin)
 
     async def _frames_of(self, entry: Entry) -> list[bytes]:
+        if self.place is not None and entry.is_up_to(self.place.cursor):
+            await run_sync(self.story.hear, entry)
+            return []
         parts = await self._parts(entry)
         return [
             frame(sent, entry.id_of(number, len(parts)))
@@ -64,11 +67,9 @@ class RunStream:
         return self.story.parts(entry)
 
     def _was_told(self, entry: Entry, number: int) -> bool:
-        """Whether a part was seen before: everything up to the place, and some parts of what came next there."""
-        if self.place is None:
-            return False
-        is_next = entry.before[:2] == self.place.cursor[:2]
-        return entry.is_up_to(self.place.cursor) or (is_next and number <= self.place.parts)
+        """Whether a part of what comes next behind the place was seen before."""
+        place = self.place
+        return place is not None and entry.before[:2] == place.cursor[:2] and number <= place.parts
 
     def _left(self, log: Log) -> list[Entry] | None:
         """Return what is left to be told of a run that rests, perhaps nothing; None while it does not rest.

@@ -50,6 +50,7 @@ class Story:
         self.status: RunStatus | None = None
         """How it ended, once that was told."""
         self.is_paused = False
+        self._is_mute = False
         self._conversation = Conversation(self.modes)
         self._told: Mapping[str, Callable[[str, Any, Entry], Iterator[Part]]] = {
             "updates": self._plain("updates"),
@@ -63,6 +64,12 @@ class Story:
     def is_stateful(self) -> bool:
         """Whether its parts are made of what came before, so that it must be told from its beginning."""
         return "messages" in self.modes or "tools" in self.modes
+
+    def hear(self, entry: Entry) -> None:
+        """Know what an entry says, without telling it: states are not even read."""
+        self._is_mute = True
+        self.parts(entry)
+        self._is_mute = False
 
     def needs_the_store(self, entry: Entry) -> bool:
         """Whether parts of this entry cannot be made without looking something up."""
@@ -113,14 +120,16 @@ class Story:
             yield part("debug", self._debugged(entry, "checkpoint", self._checkpoint(snapshot)))
 
     def snapshot(self, entry: Entry, seq: int) -> StateSnapshot | None:
-        """Return the state at a checkpoint; None if it was let go, or its graph is not known here."""
+        """Return the state that a checkpoint is; None if it was let go, or its graph is not known here."""
+        if self._is_mute:
+            return None
         graph = self.ctx.app.graphs.find(entry.graph)
         uid = self.ctx.app.store.uid_of(self.thread_id)
         if graph is None or uid is None:
             return None
         place = {"thread_id": self.thread_id, "checkpoint_id": checkpoint_id(uid, seq)}
         try:
-            return graph.get_state({"configurable": place})
+            return graph.written_state({"configurable": place})
         except UnknownCheckpointError:
             return None
 

@@ -13,6 +13,11 @@ from bide.server.streams.sse import HEARTBEAT, Part, Pulse, frame, part
 from bide.server.streams.story import ENDS, Story
 from bide.store.notes import run_notes
 
+OVER = frozenset({*ENDS, "run.waiting"} - {"run.continued"})
+"""Lines with which a run is over for LangGraph's clients. One that another has continued was so when it paused."""
+
+_SETTLED = {"wait.answered": "answered", "wait.expired": "expired", "wait.cancelled": "withdrawn"}
+
 
 async def thread_frames(ctx: Context, thread_id: str, modes: Set[str], place: Place | None) -> AsyncIterator[bytes]:
     """Yield what goes over the wire: from now on, or from behind the last event that was seen."""
@@ -55,9 +60,9 @@ class _Told:
             told += [one for one in self._story(run_id, entry).parts(entry) if one.event != "end"]
         if "state_update" in self.modes and entry.kind == "step":
             told += [one for one in self._state(run_id or "").parts(entry) if one.event == "values"]
-        if "lifecycle" in self.modes and entry.kind.startswith("run."):
-            told.append(part("lifecycle", {"event": entry.kind.removeprefix("run."), "run_id": run_id}))
-        if run_id and (entry.kind in ENDS or entry.kind == "run.waiting"):
+        if "lifecycle" in self.modes:
+            told += _lifecycle(entry)
+        if run_id and entry.kind in OVER:
             told.append(part("metadata", {"status": "run_done", "run_id": run_id}))
         if run_id and entry.kind in ENDS:
             self._stories.pop(run_id, None)
@@ -84,8 +89,17 @@ class _Told:
             for one in before:
                 if not one.is_up_to(entry.before):
                     return
-                if one.is_told or one.kind in ("run.reaped", "run.waiting"):
-                    story.parts(one)
+                story.hear(one)
 
     def _state(self, run_id: str) -> Story:
         return Story(self.ctx, self.thread_id, run_id, ("values",), subgraphs=False, goes_on=False)
+
+
+def _lifecycle(entry: Entry) -> list[Part]:
+    """Tell how a run stands, and what lets one that waits go on."""
+    about = {"run_id": entry.row.run_id}
+    if entry.kind.startswith("run."):
+        return [part("lifecycle", {"event": entry.kind.removeprefix("run."), **about})]
+    if entry.kind in _SETTLED:
+        return [part("lifecycle", {"event": _SETTLED[entry.kind], **about, "wait_id": entry.body.get("wait")})]
+    return []
