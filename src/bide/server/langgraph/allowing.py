@@ -15,7 +15,7 @@ from bide.store.notes import noted_thread
 
 def allow(
     ctx: Context,
-    request: Request,
+    request: Request | Caller,
     resource: str,
     action: str,
     value: MutableMapping[str, Any],
@@ -24,7 +24,7 @@ def allow(
     """Refuse what the application does not allow; a thread whose metadata does not match is not there."""
     filter_ = authorize(request, resource, action, value)
     if filter_ and thread_id is not None:
-        caller: Caller = caller_of(request)
+        caller = request if isinstance(request, Caller) else caller_of(request)
         thread = noted_thread(ctx.app.store, caller.owner, thread_id)
         if thread is not None:
             check_visible(filter_, thread.metadata, "thread", thread_id)

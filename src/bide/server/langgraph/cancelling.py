@@ -8,6 +8,7 @@ from bide.errors import BideError
 from bide.runtime.views import Run
 from bide.server.caller import Caller
 from bide.server.context import Context
+from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.shapes import RUN_STATUS
 from bide.server.problems import Problem
 from bide.store.notes import base_of_run, forget_run
@@ -72,4 +73,14 @@ def _meant(
 def _threads_with_live_runs(ctx: Context, who: Caller) -> list[str]:
     statuses = (RunStatus.QUEUED, RunStatus.READY, RunStatus.RUNNING)
     found = [ctx.app.list(status=status, owner=who.owner, most=10_000) for status in statuses]
-    return list(dict.fromkeys(thread.thread_id for page in found for thread in page))
+    named = dict.fromkeys(thread.thread_id for page in found for thread in page)
+    return [thread_id for thread_id in named if _is_theirs(ctx, who, thread_id)]
+
+
+def _is_theirs(ctx: Context, who: Caller, thread_id: str) -> bool:
+    """Whether the application's handlers let the caller change a thread."""
+    try:
+        allow(ctx, who, "threads", "update", {"thread_id": thread_id}, thread_id)
+    except Problem:
+        return False
+    return True

@@ -131,10 +131,21 @@ async def _appearing(ctx: Context, who: Caller, thread_id: str) -> AsyncIterator
     """Wait for a thread that a client follows before it has begun."""
     with ctx.hub.watch(thread_id) as watch:
         while not ctx.stopping.is_set():
-            if await run_sync(ctx.app.store.owner_of, thread_id) == who.owner:
+            if await run_sync(_is_there, ctx, who, thread_id):
                 return
             yield
             await watch.news(ctx.settings.heartbeat)
+
+
+def _is_there(ctx: Context, who: Caller, thread_id: str) -> bool:
+    """Whether there is such a thread by now, and it is one that the caller may see."""
+    if ctx.app.store.owner_of(thread_id) != who.owner:
+        return False
+    try:
+        _check_readable(ctx, who, who, thread_id)
+    except Problem:
+        return False
+    return True
 
 
 @router.get("/threads/{thread_id}/stream")

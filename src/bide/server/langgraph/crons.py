@@ -17,7 +17,7 @@ from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.assistant_shapes import Assistant, Fields
 from bide.server.langgraph.choosing import holds, ordered, selected
 from bide.server.langgraph.cron_shapes import Cron, CronCount, CronCreate, CronPatch, CronSearch
-from bide.server.langgraph.resolving import find_assistant, resolve_assistant
+from bide.server.langgraph.resolving import find_assistant, usable_assistant
 from bide.server.langgraph.scheduled_runs import options_of
 from bide.server.langgraph.wire import iso, paged
 from bide.server.problems import Problem, not_found
@@ -71,7 +71,7 @@ def patch(ctx: Server, caller: Who, cron_id: str, asked: CronPatch) -> Fields:
     cron = _visible(ctx, caller, cron_id, "update", {"payload": asked.of_the_run(), "schedule": asked.schedule})
     if not cron.is_clients:
         return _paused_or_resumed(ctx.app, caller, cron, asked)
-    assistant = resolve_assistant(ctx, caller, cron.assistant_id)
+    assistant = usable_assistant(ctx, caller, cron.assistant_id)
     _put(ctx, caller, assistant, _merged(cron, asked))
     return _found(ctx.app, caller, cron_id).shown()
 
@@ -86,7 +86,7 @@ def delete(ctx: Server, caller: Who, cron_id: str) -> None:
 
 
 def _made(ctx: Context, caller: Caller, asked: CronCreate, thread_id: str | None) -> Fields:
-    assistant = resolve_assistant(ctx, caller, asked.assistant_id)
+    assistant = usable_assistant(ctx, caller, asked.assistant_id)
     cron_id = str(uuid4())
     said: Fields = {
         "cron_id": cron_id,

@@ -39,6 +39,16 @@ def resolve_assistant(ctx: Context, caller: Caller, id_or_name: str) -> Assistan
     return found
 
 
+def usable_assistant(ctx: Context, caller: Caller, id_or_name: str) -> Assistant:
+    """Return an assistant that the caller may see, and so start: its config is told to whoever runs it."""
+    found = resolve_assistant(ctx, caller, id_or_name)
+    if not found.is_system and not is_visible(
+        authorize(caller, "assistants", "read", {"assistant_id": found.assistant_id}), found
+    ):
+        raise unknown(ctx.app, id_or_name)
+    return found
+
+
 def visible_assistant(
     ctx: Context, caller: Caller, id_or_name: str, action: str = "read", said: dict[str, Any] | None = None
 ) -> Assistant:

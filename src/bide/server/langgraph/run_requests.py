@@ -17,7 +17,7 @@ from bide.server.door import checked_id
 from bide.server.hooks.targets import check_target
 from bide.server.langgraph.answering import answering
 from bide.server.langgraph.assistant_shapes import Assistant
-from bide.server.langgraph.resolving import resolve_assistant
+from bide.server.langgraph.resolving import usable_assistant
 from bide.server.langgraph.wire import jsonable
 from bide.server.payloads import read_answer
 from bide.server.problems import Problem, not_found
@@ -97,7 +97,7 @@ class RunBody(BaseModel):
 
 def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | None, body: RunBody) -> Run:
     """Accept a run; on a thread that waits it takes over, with the answers that it brings."""
-    assistant = resolve_assistant(ctx, caller, body.assistant_id)
+    assistant = usable_assistant(ctx, caller, body.assistant_id)
     modes = body.modes
     if body.webhook is not None:
         check_target(body.webhook, ctx.settings)

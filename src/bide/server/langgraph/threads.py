@@ -122,9 +122,13 @@ def prune_threads(body: PruneBody, request: Request, ctx: Server, who: Who) -> d
     """Let threads go, or all but their newest checkpoint; those that are not the caller's are passed over."""
     pruned = 0
     for thread_id in dict.fromkeys(body.thread_ids):
-        if ctx.app.store.owner_of(thread_id) != who.owner:
+        try:
+            owned_thread(ctx.app, who, thread_id)
+            allow(ctx, request, "threads", "delete", {"thread_id": thread_id}, thread_id)
+        except Problem as problem:
+            if problem.status != 404:
+                raise
             continue
-        allow(ctx, request, "threads", "delete", {"thread_id": thread_id}, thread_id)
         if body.strategy == "delete":
             ctx.app.store.delete_thread(thread_id)
         else:
