@@ -43,6 +43,21 @@ def test_decision_takes_one_click_and_its_card_goes_without_a_reload(site: Site,
     assert site.answer_of("refund-7") == answer
 
 
+def test_double_click_decides_once_and_not_about_what_has_moved_there(site: Site, page: Page):
+    wait_id = site.ask("vote", "post")
+    others = [site.ask("pay", f"refund-{number}") for number in range(3)]
+    page.goto("/?sort=age")
+
+    card(page, wait_id).get_by_role("button", name="Approve").first.dblclick()
+    expect(page.get_by_text("Counted. Others are still asked.")).to_be_visible()
+    card(page, others[0]).get_by_role("button", name="Approve").dblclick()
+    expect(card(page, others[0])).to_have_count(0)
+
+    assert site.answer_of("refund-0") == "approve"
+    assert list(site.app.wait(wait_id).satisfied) == [0]
+    assert [site.app.wait(other).status for other in others[1:]] == ["open", "open"]
+
+
 def test_proposed_arguments_are_edited_and_approved(site: Site, page: Page):
     wait_id = site.ask("act", "ticket")
     page.goto("/")

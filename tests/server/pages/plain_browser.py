@@ -133,7 +133,7 @@ class PlainBrowser:
         unknown = set(typed or {}) - set(form.values) - {"part"}
         assert not unknown or all("field." in one for one in unknown), f"no such fields: {unknown}"
         sent = {**form.values, **(typed or {}), **({name: value} if name else {})}
-        return self.send(form.action, sent)
+        return self.send(form.action or self.page.url, sent)
 
     def send(self, action: str, sent: dict[str, Any]) -> Page:
         """Send what a form would send."""

@@ -334,3 +334,46 @@ def test_every_answer_is_in_the_audit_log_with_what_came_of_it(office: Office):
     noted = [(entry.action, entry.outcome, entry.details["via"]) for entry in office.store.audit_entries("acme")]
 
     assert noted == [("wait.answer", "late", "inbox"), ("wait.answer", "resumed", "inbox")]
+
+
+# ── Links ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_link_is_made_shown_once_and_lets_somebody_without_an_account_decide(desk: Desk):
+    wait_id = desk.ask("pay")
+    desk.browser.open(f"/inbox/waits/{wait_id}")
+
+    made = desk.browser.press("Make a link", {"recipient": "maya@example.org", "expires": "2d"})
+    (address,) = [tag.attributes["value"] for tag in made.tags if tag.attributes.get("id") == "made"]
+    again = desk.browser.open(f"/inbox/waits/{wait_id}")
+
+    assert address is not None
+    assert "open maya@example.org" in again.text
+    assert address not in again.html
+    desk.browser.open(address)
+    assert desk.app.wait(wait_id).status == "open"
+    desk.browser.press("Approve")
+    assert desk.answer_of() == "approve"
+
+
+def test_link_that_is_withdrawn_decides_nothing(desk: Desk):
+    wait_id = desk.ask("vote")
+    desk.browser.open(f"/inbox/waits/{wait_id}")
+    made = desk.browser.press("Make a link", {"recipient": "ben", "part": "ben"})
+    (address,) = [tag.attributes["value"] for tag in made.tags if tag.attributes.get("id") == "made"]
+
+    assert "The link decides nothing any more." in desk.browser.press("Withdraw").text
+
+    assert desk.client.get(str(address)).status_code in (404, 410)
+    assert "withdrawn ben" in desk.browser.open(f"/inbox/waits/{wait_id}").text
+
+
+def test_link_that_cannot_be_made_says_why(office: Office):
+    wait_id = office.ask("pay", owner="acme")
+    office.maya.open(f"/inbox/waits/{wait_id}")
+
+    refused = office.maya.press("Make a link", {"expires": "soon"})
+
+    assert refused.status == 422
+    assert "soon" in refused.text
+    assert office.mallory.send(f"/inbox/waits/{wait_id}/links", {"recipient": "me"}).status == 404

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
+from bide import Store
+from bide.server.auth.keys import create_key
+from bide.server.caller import SCOPES
+from bide.testing import FakeClock
 from tests.server.pages.desk import Desk, Office
+from tests.stores import SCHEMA
 
 
 @pytest.mark.requirement("Z0-29")
@@ -119,3 +126,38 @@ def test_who_has_not_signed_in_is_asked_for_a_key_and_led_back(office: Office):
     assert page.forms[0].values["next"] == "/inbox/threads"
     assert {"csrf", "key"} <= set(page.forms[0].values)
     assert office.browser.client.get("/static/bide.css").status_code == 200
+
+
+def test_who_signs_in_with_a_key_decides_by_the_forms_of_that_session_alone(office: Office):
+    wait_id = office.ask("pay", "refund-7", owner="acme")
+    key, _ = create_key(office.store, "lea", "acme", SCOPES)
+    office.browser.open("/")
+
+    assert "This key opens nothing" in office.browser.press("Sign in", {"key": "wrong"}).text
+    page = office.browser.press("Sign in", {"key": key})
+    assert "lea" in page.text
+    form = page.form_with("Approve")
+    forged = office.client.post(form.action, data={**form.values, "csrf": "guessed", "decision": "approve"})
+
+    assert form.values["csrf"]
+    assert forged.status_code == 403
+    assert office.app.wait(wait_id).status == "open"
+    assert "The thread goes on." in office.browser.press("Approve").text
+    assert "Sign in" in office.browser.press("Sign out").text
+    assert "Sign in" in office.browser.open("/").text
+
+
+def test_pages_are_the_same_on_postgresql(postgres_url: str):
+    clock = FakeClock()
+    with ExitStack() as stack:
+        desk = Desk(stack.enter_context(Store.open(postgres_url, schema=SCHEMA, clock=clock)), clock, stack)
+        desk.ask("reply", "quote")
+        desk.ask("pay", "refund-7")
+
+        page = desk.browser.open("/")
+        answered = desk.browser.press("Approve", near="decide")
+
+        assert "Inbox 2" in page.text
+        assert answered.status == 200
+        for address in ("/inbox/threads", "/inbox/threads/quote", "/inbox/deliveries", "/inbox/agents"):
+            assert desk.browser.open(address).status == 200

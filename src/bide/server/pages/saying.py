@@ -42,6 +42,7 @@ _SAID = {
     "reassign": (GOOD, "Others are asked now."),
     "snooze": (GOOD, "Noted. Its deadline stays what it is."),
     "scheduled": (GOOD, "The schedule was changed."),
+    "unlinked": (GOOD, "The link decides nothing any more."),
     "over": (BAD, "It was over already, and nothing was changed."),
 }
 

@@ -159,7 +159,7 @@ def _detail(kind: str, data: Mapping[str, Any], about: Wait | None) -> str:
         answer = about.answer.value if isinstance(about.answer, Wake) else about.answer
         parts.append(about.node)
         if kind == "wait.answered" and answer is not None:
-            parts.append(in_line(answer, 120))
+            parts.append(f"“{in_line(answer, 120)}”")
     parts += [f"{before}{data[key]}" for key, before in _SAID if data.get(key)]
     if data.get("deadline") and (until := moment(data["deadline"])) is not None:
         parts.append(f"until {until:%d %b %H:%M} UTC")

@@ -17,6 +17,7 @@ from bide.server.pages.answering import Refused, chosen_ask, read_answer, shown_
 from bide.server.pages.asks import Ask
 from bide.server.pages.cards import card_of
 from bide.server.pages.look import now_of, page
+from bide.server.pages.made_links import links_shown
 from bide.server.pages.page_routes import Form, back_to, pages_router
 from bide.server.pages.places import live_place, thread_place, wait_place
 from bide.server.pages.saying import BAD, Flash, address, flash_of, who_was_first
@@ -38,8 +39,9 @@ def wait_page(
     status: int = 200,
     flash: Flash | None = None,
     changed: Ask | None = None,
+    made: str = "",
 ) -> Response:
-    """Show a wait with why it still waits; `changed` is a form that was filled in and did not fit."""
+    """Show a wait, and why it still waits; `changed` is a form that did not fit, `made` a link that is told once."""
     owned_wait(app, caller, wait_id)
     wait, now = app.wait(wait_id), now_of(app)
     card = card_of(wait, now)
@@ -51,6 +53,8 @@ def wait_page(
         status=status,
         card=card,
         explained=app.explain(wait_id),
+        links=links_shown(app.store, wait_id),
+        made=made,
         flash=flash,
         live=live_place(wait.thread_id),
     )

@@ -152,26 +152,46 @@ function count(number) {
   if (location.pathname === "/") document.title = `Inbox (${number}) · Bide`;
 }
 
-function listen(source) {
+let stream = null;
+
+/** Follow what changes. A browser opens few connections to one server, so a page that nobody looks at has none. */
+function listen() {
+  stream?.close();
+  stream = null;
+  if (!live.dataset.source || document.visibilityState === "hidden") return;
   live.hidden = false;
-  live.textContent = "connecting…";
-  const stream = new EventSource(source);
-  stream.addEventListener("open", () => {
+  live.textContent ||= "connecting…";
+  const mine = stream = new EventSource(live.dataset.source);
+  mine.addEventListener("open", () => {
     live.classList.remove("is-lost");
     live.textContent = "live";
   });
   // The first word comes at once: a page may have been true only until the stream began.
-  stream.addEventListener("changed", (event) => {
+  mine.addEventListener("changed", (event) => {
     count(JSON.parse(event.data).waiting);
     refresh();
   });
-  stream.addEventListener("error", () => {
+  mine.addEventListener("error", () => {
     live.classList.add("is-lost");
     live.textContent = "reconnecting…";
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => listen(source), 1000);
+    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === mine) listen(); }, 1000);
   });
-  addEventListener("pagehide", () => stream.close(), { once: true });
 }
+
+document.addEventListener("visibilitychange", listen);
+addEventListener("pagehide", () => stream?.close());
+
+// What was said stays in view, and what went well need not stay for long.
+const FLASH_SECONDS = 8;
+
+function fade(flash) {
+  if (flash?.classList.contains("is-good")) setTimeout(() => flash.remove(), FLASH_SECONDS * 1000);
+}
+
+// The second click of a double click would land on whatever has moved there: on the next card, for another decision.
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && event.target.closest("button")) event.preventDefault();
+}, true);
 
 // ── Sending forms in place ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -220,6 +240,7 @@ function arrive(page, card) {
   document.getElementById("flash")?.remove();
   const flash = page.getElementById("flash");
   if (flash) main.prepend(flash);
+  fade(flash);
   card?.remove();
   merge(page.body.innerHTML);
   if (next?.isConnected && next.matches("[data-key]")) next.focus({ preventScroll: true });
@@ -283,7 +304,8 @@ document.addEventListener("keydown", (event) => {
 addEventListener("popstate", () => location.reload());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 localise(document);
-if (live.dataset.source) listen(live.dataset.source);
+fade(document.getElementById("flash"));
+listen();
 setInterval(() => { if (document.visibilityState === "visible" && live.dataset.source) refresh(); }, 30000);
 // The link to an agent opens its form.
 if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.querySelector("details[data-fold=start]")?.setAttribute("open", "");
