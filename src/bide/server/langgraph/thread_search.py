@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bide.server.auth.filters import Filter, matches
 from bide.server.context import Context
+from bide.server.langgraph.choosing import holds
 from bide.server.langgraph.shapes import THREAD_STATUS, state_values, thread_shape
 from bide.store.notes import NotedThread, is_word, noted_thread, noted_threads
 
@@ -69,15 +70,6 @@ def _order(sort_by: str | None) -> Callable[[NotedThread], Any]:
     if sort_by == "state_updated_at":
         return lambda thread: (thread.changed_at, thread.thread_id)
     return lambda thread: (thread.updated_at, thread.thread_id)
-
-
-def holds(whole: Any, part: Any) -> bool:
-    """Whether a value holds all that is in another: objects by their keys, everything else as it is."""
-    if isinstance(part, Mapping):
-        return isinstance(whole, Mapping) and all(
-            key in whole and holds(whole[key], value) for key, value in part.items()
-        )
-    return type(whole) is type(part) and bool(whole == part)
 
 
 def found_shape(ctx: Context, thread: NotedThread, body: SearchBody) -> dict[str, Any]:
