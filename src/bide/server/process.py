@@ -122,7 +122,8 @@ class Process(uvicorn.Server):
         """End streams, requests and work side by side, each within the grace."""
         self._context.stopping.set()
         work = [] if self._worker is None else [asyncio.to_thread(self._worker.stop)]
-        await asyncio.gather(super().shutdown(sockets), *work)
+        with _breaking_streams_off():
+            await asyncio.gather(super().shutdown(sockets), *work)
         if self._api.state.tracing is not None:
             await asyncio.to_thread(self._api.state.tracing.close)
 
@@ -147,3 +148,18 @@ class Process(uvicorn.Server):
             os.write(2, b"Ended at once: runs that were under way are taken over by others.\n")
             os._exit(128 + sig)
         self.should_exit = True
+
+
+@contextmanager
+def _breaking_streams_off() -> Iterator[None]:
+    """Keep uvicorn from complaining of streams that have no proper end: they are left so, for clients to reconnect."""
+    log = logging.getLogger("uvicorn.error")
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return record.getMessage() != "ASGI callable returned without completing response."
+
+    log.addFilter(is_news)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_news)

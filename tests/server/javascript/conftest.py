@@ -22,13 +22,15 @@ from tools.venv import Venv
 
 SCRIPTS = Path(__file__).parent / "scripts"
 Script = Callable[..., Any]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 class Site:
     """A server that can be killed, and started again at the same address."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, *options: str) -> None:
         self.database = database
+        self.options = options
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -36,7 +38,7 @@ class Site:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "tests.server.javascript.served", self.database, str(self.port)]
-        self.process = subprocess.Popen(command, cwd=ROOT)
+        self.process = subprocess.Popen([*command, *self.options], cwd=ROOT)
         until_it_listens(self.port, self.process)
 
     def stop(self) -> None:
@@ -78,6 +80,15 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         yield made
 
 
+@pytest.fixture
+def door(site: Site) -> Iterator[Site]:
+    """Another server over the same database, without a worker: whoever kills it stops no run."""
+    made = Site(site.database, "alone")
+    made.start()
+    yield made
+    made.kill()
+
+
 @pytest.fixture(scope="session")
 def node() -> Path:
     """Node, beside which the clients are installed."""
@@ -87,12 +98,13 @@ def node() -> Path:
 
 
 @pytest.fixture
-def start(node: Path, site: Site) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start a script, which is told where the server is and what it is given."""
+def start(node: Path, site: Site, tmp_path: Path) -> Iterator[Start]:
+    """Start a script, which is told where the server is, where it may write, and what else it is given."""
     with ExitStack() as until_the_end:
 
         def started(name: str, **given: Any) -> subprocess.Popen[str]:
-            command = [str(node), str(SCRIPTS / f"{name}.mjs"), json.dumps({"url": site.url, **given})]
+            said = {"url": site.url, "folder": str(tmp_path), **given}
+            command = [str(node), str(SCRIPTS / f"{name}.mjs"), json.dumps(said)]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             until_the_end.enter_context(process)
             until_the_end.callback(process.kill)
@@ -102,7 +114,7 @@ def start(node: Path, site: Site) -> Iterator[Callable[..., subprocess.Popen[str
 
 
 @pytest.fixture
-def script(start: Callable[..., subprocess.Popen[str]]) -> Script:
+def script(start: Start) -> Script:
     """Run a script to its end, and return what it has seen."""
 
     def run(name: str, **given: Any) -> Any:

@@ -24,7 +24,7 @@ from bide.server.problems import Problem, not_found
 from bide.server.streams.log import Log, Place, check_place, read_place
 from bide.server.streams.protocol import Happened, ThreadStory, event_of, told_through
 from bide.server.streams.protocol import Subscription as Wanted
-from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed
+from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed, unending
 from bide.server.streams.thread_stream import thread_frames
 
 router = APIRouter(tags=["thread protocol"])
@@ -170,7 +170,8 @@ async def stream_thread(
         raise Problem(422, f"There is no mode {unknown[0]!r} of a thread's stream: run_modes, lifecycle, state_update.")
     place = read_place(last_event_id) or (Place(Cursor()) if last_event_id else None)
     await run_sync(check_place, ctx, thread_id, place)
-    return streamed(thread_frames(ctx, thread_id, frozenset(modes), place))
+    frames = unending(thread_frames(ctx, thread_id, frozenset(modes), place), ctx.stopping)
+    return streamed(frames, {"Location": f"/threads/{thread_id}/stream"})
 
 
 # ── WebSocket ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,7 +23,7 @@ from bide.server.langgraph.wire import read_bool, read_list
 from bide.server.problems import Problem, not_found
 from bide.server.streams.log import check_place, read_place
 from bide.server.streams.run_stream import RunStream
-from bide.server.streams.sse import streamed
+from bide.server.streams.sse import BrokenOff, streamed
 from bide.server.streams.story import Story
 from bide.store.notes import forget_run, run_notes, thread_of_run
 from bide.types import RunStatus
@@ -125,6 +125,8 @@ async def _frames(ctx: Context, stream: RunStream, *, cancels: bool) -> AsyncIte
     try:
         async for sent in stream.frames():
             yield sent
+        if not stream.is_over and ctx.stopping.is_set():
+            raise BrokenOff
     finally:
         if cancels and not stream.is_over and not ctx.stopping.is_set():
             story = stream.story

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from fastapi.responses import StreamingResponse
+from starlette.types import Send
 
 from bide.clock import elapsed
 
@@ -37,11 +40,29 @@ def frame(sent: Part, id_: str | None = None) -> bytes:
     return f"{named}event: {sent.event}\ndata: {sent.data}\n\n".encode()
 
 
+class BrokenOff(Exception):
+    """A stream ends though what it tells goes on: the server stops."""
+
+
+class _Streamed(StreamingResponse):
+    async def stream_response(self, send: Send) -> None:
+        """Send the events. A stream that is broken off has no proper end: a client would take it for that of the run,
+        where it reconnects when the line is cut."""
+        with suppress(BrokenOff):
+            await super().stream_response(send)
+
+
+async def unending(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> AsyncIterator[bytes]:
+    """Yield the frames of a stream that has no end of its own; when the server stops, it is broken off."""
+    async for sent in frames:
+        yield sent
+    if stopping.is_set():
+        raise BrokenOff
+
+
 def streamed(frames: AsyncIterator[bytes], headers: Mapping[str, str] | None = None) -> StreamingResponse:
     """Answer with a stream of events."""
-    return StreamingResponse(
-        frames, media_type="text/event-stream; charset=utf-8", headers={**HEADERS, **(headers or {})}
-    )
+    return _Streamed(frames, media_type="text/event-stream; charset=utf-8", headers={**HEADERS, **(headers or {})})
 
 
 class Pulse:
