@@ -210,6 +210,31 @@ def test_check_begins_nothing(terminal: Terminal) -> None:
 # ── What is refused ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.seed("test_internal_auth.py::forwarded-for not trusted")
+@pytest.mark.parametrize(("believed", "statuses"), [("[]", {202, 429}), ('["127.0.0.1"]', {202})])
+def test_address_that_a_caller_claims_counts_only_if_a_named_proxy_says_it(
+    folder: Path, believed: str, statuses: set[int]
+) -> None:
+    """Whoever calls too often is not let in by claiming to be somebody else each time."""
+    toml = f"""[server]
+trusted_proxies = {believed}
+[limits]
+public_rate = 0.001
+public_burst = 3
+[[hooks]]
+name = "open"
+scheme = "none"
+"""
+    (folder / "bide.toml").write_text(toml)
+    with serving(folder, "agents.py:refunds") as served:
+        answers = [
+            served.client.post("/hooks/open", json={"number": number}, headers={"X-Forwarded-For": f"10.0.0.{number}"})
+            for number in range(8)
+        ]
+
+    assert {answer.status_code for answer in answers} == statuses
+
+
 def test_second_server_at_a_port_gets_a_sentence(folder: Path) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -79,16 +79,15 @@ class Stream:
     def until(self, name: str, says: Callable[[Any], Any] = bool, **held: Any) -> Sent:
         """Read on to the next event of this name that says so, and holds these values."""
         return next(
-            sent
-            for sent in self._events()
-            if sent.event == name and says(sent.data) and held.items() <= sent.data.items()
+            sent for sent in self.rest() if sent.event == name and says(sent.data) and held.items() <= sent.data.items()
         )
 
     def until_beat(self) -> None:
         """Read on to a sign of life, which tells nothing and keeps the connection open."""
         next(line for line in self._lines if line.startswith(":"))
 
-    def _events(self) -> Iterator[Sent]:
+    def rest(self) -> Iterator[Sent]:
+        """Read all events that are still to come, until the stream ends."""
         fields: dict[str, str] = {}
         for line in self._lines:
             name, _, value = line.partition(":")
@@ -97,7 +96,6 @@ class Stream:
             elif "data" in fields:
                 yield Sent(fields.get("event", ""), json.loads(fields["data"]), fields.get("id", ""))
                 fields = {}
-        raise AssertionError("the stream has ended")
 
 
 @contextmanager

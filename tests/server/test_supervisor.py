@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
 
-from bide import Bide, Store
+from bide import START, Bide, StateGraph, Store, get_stream_writer
 from bide.server import Settings, create_app
 from bide.server.settings import WebhookSettings
 from tests.server.running import running_server, until
-from tests.server.supervised import PATIENCE, household, streaming
+from tests.server.supervised import PATIENCE, Sent, Task, household, streaming
 
 ALL = "stream_mode=run_modes&stream_mode=lifecycle"
 
@@ -182,3 +183,76 @@ def test_each_message_of_an_assistant_has_an_id_of_its_own_and_a_later_one_repla
     assert [one["content"] for one in assistant] == ["I hand this to a worker.", "count the logs: 42"]
     assert paused.data["messages"] == messages[:2]
     assert [one["id"] for one in last.data["messages"]] == [one["id"] for one in messages][: len(last.data["messages"])]
+
+
+def told_of_run(house: House, run_id: str, query: str = "", after: str = "") -> list[Sent]:
+    """Read the stream of a run to its end."""
+    with streaming(f"{house.url}/threads/t/runs/{run_id}/stream{query}", after) as stream:
+        return list(stream.rest())
+
+
+@pytest.mark.seed("test_resumable_stream.py::test_stream_with_last_event_id_header")
+@pytest.mark.seed("test_stream_control.py::close marker honoured only after its event id is streamed")
+@pytest.mark.seed("test_stream_control.py::fallback when absent")
+def test_stream_of_a_run_that_is_over_goes_on_behind_the_last_event_and_ends_after_the_end_was_told(house: House):
+    run_id = house.ask("count the logs")
+    house.waiting()
+    house.finish("count the logs", "42")
+    house.until_done()
+
+    whole = told_of_run(house, run_id)
+
+    assert [sent.event for sent in whole].index("end") == len(whole) - 1
+    for count, sent in enumerate(whole[:-1], 1):
+        assert told_of_run(house, run_id, after=sent.id) == whole[count:]
+
+
+@pytest.mark.seed("test_stream_control.py::keep_open cancels close")
+def test_stream_of_a_thread_stays_open_when_a_run_has_ended_and_tells_the_next_one(house: House):
+    house.post("/threads", {"thread_id": "t"})
+    with streaming(f"{house.url}/threads/t/stream?{ALL}", after="-") as stream:
+        for result in ("42", "43"):
+            run_id = house.ask(f"count the logs, {result}")
+            stream.until("lifecycle", event="waiting", run_id=run_id)
+            house.finish(f"count the logs, {result}", result)
+            stream.until("lifecycle", event="done", run_id=run_id)
+            stream.until_beat()
+
+
+@pytest.mark.seed("test_resumable_stream.py::test_stream_exclude_tokens")
+def test_tokens_are_told_to_those_who_ask_for_them_and_not_to_others(house: House):
+    run_id = house.ask("count the logs", stream_mode=["messages", "values"])
+    house.waiting()
+    house.finish("count the logs", "42")
+    house.until_done()
+
+    with_tokens = [sent.event for sent in told_of_run(house, run_id, "?stream_mode=messages&stream_mode=values")]
+    without = [sent.event for sent in told_of_run(house, run_id, "?stream_mode=values")]
+
+    assert any(name.startswith("messages/") for name in with_tokens)
+    assert [name for name in with_tokens if not name.startswith("messages/")] == without
+
+
+@pytest.mark.seed("test_event_store.py::datetimes")
+@pytest.mark.seed("test_event_store.py::test_invalid_payload_raises_valueerror")
+def test_times_are_told_as_text_and_what_has_no_form_as_json_does_not_break_its_run(served_store: Store):
+    """There, a payload that is no JSON is refused. Here it is told by its name: telling never breaks a run."""
+
+    class Odd:
+        def __repr__(self) -> str:
+            return "<something odd>"
+
+    def tells(state: Task) -> Task:
+        get_stream_writer()({"at": datetime(2026, 11, 18, 9, 30, tzinfo=UTC), "odd": Odd()})
+        return {"summary": "told"}
+
+    teller = StateGraph(Task).add_node(tells).add_edge(START, "tells").compile(name="teller")
+    app = Bide(served_store, [teller])
+    with app.worker(poll=0.05), running_server(create_app(app)) as url, House(url).client as client:
+        body = {"assistant_id": "teller", "input": {}, "stream_mode": ["custom"], "if_not_exists": "create"}
+        run_id = client.post("/threads/t/runs", json=body).json()["run_id"]
+        until(lambda: client.get("/threads/t").json()["run_status"] == "done", "it is done")
+        told = told_of_run(House(url), run_id)
+
+    (custom,) = [sent.data for sent in told if sent.event == "custom"]
+    assert custom == {"at": "2026-11-18T09:30:00+00:00", "odd": "<something odd>"}

@@ -251,6 +251,7 @@ def test_process_that_is_stopped_on_the_same_machine_is_replaced_after_its_lease
         assert holder.hear() == "LeaseLostError"
 
 
+@pytest.mark.seed("test_durable_runs.py::test_heartbeat_resets_no_progress_counter")
 @pytest.mark.parametrize("kind", ["file", "postgres"])
 def test_process_that_is_only_slow_keeps_its_run_for_many_leases(kind, path, request):
     url = f"sqlite:///{path}" if kind == "file" else request.getfixturevalue("postgres_url")

@@ -35,7 +35,9 @@ def test_key_opens_the_door_for_its_owner_in_every_database(any_store: Store):
     assert by_bearer.json() == by_header.json()
 
 
+@pytest.mark.seed("test_internal_auth.py::missing or wrong token is 403")
 def test_without_a_key_nobody_comes_in_and_is_told_how(store: Store):
+    """There it is 403. Here 401 is for who is not known, and 403 for who is known and may not."""
     with serving(store) as client:
         refused = client.get(WHO)
 
@@ -44,6 +46,7 @@ def test_without_a_key_nobody_comes_in_and_is_told_how(store: Store):
     assert "x-api-key" in refused.json()["detail"]
 
 
+@pytest.mark.seed("test_internal_auth.py::missing or wrong token is 403")
 @pytest.mark.parametrize(
     "change",
     [lambda key: key[:-1] + ("0" if key[-1] != "0" else "1"), str.upper, lambda key: key + "0", lambda key: "x"],

@@ -109,6 +109,7 @@ def test_place_in_one_list_is_none_in_another(crowded: World):
     assert crowded.client.get("/waits", params={"after": by_age, "sort": "deadline"}).status_code == 422
 
 
+@pytest.mark.complaint(25)
 def test_inbox_holds_the_owners_waits_alone(office: Office):
     office.ask("pay", "ours", owner="acme")
     office.ask("pay", "theirs", owner="other")

@@ -35,6 +35,7 @@ def test_there_are_routes():
     assert len(ROUTES) > 20
 
 
+@pytest.mark.seed("test_jarvis_runs.py::other tenant is 404")
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_foreign_id_is_as_one_that_was_never_there(office: Office, method: str, path: str):
     wait_id = office.ask("pay", "t", owner="acme")

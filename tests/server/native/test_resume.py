@@ -10,6 +10,7 @@ from bide.server import Settings, create_app
 from tests.server.native.world import Office, World, graphs
 
 
+@pytest.mark.seed("test_durable_runs.py::test_resume_endpoint_resumes_waiting_run")
 @pytest.mark.requirement("Z0-25", "Z0-31")
 def test_paused_thread_is_resumed_with_what_was_sent_and_its_state_holds_it(world: World):
     wait_id = world.ask("question")
@@ -53,6 +54,7 @@ def _is_cancelled(world: World) -> None:
     world.app.cancel("t")
 
 
+@pytest.mark.seed("test_durable_runs.py::test_resume_endpoint_skips_non_waiting_run")
 @pytest.mark.requirement("Z0-25", "Z0-26", "Z1-08")
 @pytest.mark.parametrize(
     ("prepare", "status"),

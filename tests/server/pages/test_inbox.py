@@ -14,6 +14,7 @@ from tests.server.pages.desk import Desk, Office
 from tests.stores import SCHEMA
 
 
+@pytest.mark.complaint(25)
 @pytest.mark.requirement("Z0-29")
 def test_who_waits_is_shown_with_what_for_since_when_and_until_when(desk: Desk):
     desk.ask("pay", "refund-7")

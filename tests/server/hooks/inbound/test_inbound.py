@@ -22,6 +22,7 @@ def signed(scheme, body=BODY, **how):
     return {**JSON, **(SIGNERS[scheme](body, **how) if scheme in SIGNERS else {})}
 
 
+@pytest.mark.seed("test_triggers.py::webhook fires")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_call_wakes_the_thread_that_waits_for_it(world, scheme):
     client = world.serve(hook(scheme))
@@ -62,8 +63,10 @@ def test_a_call_for_which_nobody_waits_is_kept_for_whoever_waits_later(world):
     assert world.came() == json.loads(BODY)
 
 
+@pytest.mark.seed("test_triggers.py::bad token, unknown or no auth is 404")
 @pytest.mark.parametrize("scheme", SIGNERS)
 def test_whoever_cannot_sign_is_told_nothing_but_that(small, scheme, caplog):
+    """There it is 404. Here the address is no secret, and 401 tells an honest sender to look at its secret."""
     client = small.serve(hook(scheme))
     good = signed(scheme)
     bad = [
@@ -187,6 +190,7 @@ def test_a_body_that_cannot_be_read_is_refused_and_not_stored(small, headers, bo
     assert not small.app.deliveries()
 
 
+@pytest.mark.seed("test_triggers.py::oversized is 413")
 def test_a_body_of_ten_megabytes_is_refused_before_it_is_read(small):
     client = small.serve(hook("standard"), limits=LimitSettings(body=1000, public_rate=0))
     large = json.dumps("x" * 10 * 1024 * 1024).encode()
@@ -210,6 +214,7 @@ def test_a_body_that_is_larger_than_the_store_takes_is_refused(small):
     assert not small.app.deliveries()
 
 
+@pytest.mark.seed("test_triggers.py::bad token, unknown or no auth is 404")
 def test_a_hook_that_is_not_there_is_not_found(small):
     client = small.serve(hook("none"))
 
