@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from bide import Bide, Store
 from bide.server import Settings, create_app
 from tests.server.conftest import Running
 from tests.server.running import running_server
+from tests.server.streams.processes import Nursery, opened_nursery
 from tests.server.streams.scenes import all_graphs
 
 Serve = Callable[..., Running]
@@ -19,6 +21,21 @@ Serve = Callable[..., Running]
 @pytest.fixture(autouse=True)
 def own_messages() -> None:
     """LangChain's messages stay: its models tell tokens here."""
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Where servers in processes of their own come from."""
+    with opened_nursery(tmp_path_factory.mktemp("nursery")) as opened:
+        yield opened
+
+
+@pytest.fixture(params=("file", "postgres"))
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database, for several processes."""
+    if request.param == "file":
+        return f"sqlite:///{tmp_path / 'bide.db'}"
+    return str(request.getfixturevalue("postgres_database"))
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from typing import Annotated, Any, TypedDict
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 
-from bide import START, CompiledGraph, StateGraph, add_messages, get_stream_writer, interrupt
+from bide import START, CompiledGraph, StateGraph, add_messages, get_stream_writer, interrupt, wait_for
+from bide.waits import approval, webhook
 
 ALL_MODES = (
     "values",
@@ -25,6 +26,7 @@ ALL_MODES = (
     "tools",
 )
 WORDS = ["All ", "the ", "way ", "down"]
+SECRET = "it is a secret to everybody"
 
 
 class Trip(TypedDict, total=False):
@@ -93,6 +95,18 @@ def ask(state: Trip) -> dict[str, Any]:
     answer = interrupt({"question": "Go?"})
     note(state, f"answered {answer}")
     return {"answer": answer, "seen": ["ask"]}
+
+
+def decide(state: Trip) -> dict[str, Any]:
+    answer = wait_for(approval("Pay?")).value
+    note(state, f"answered {answer}")
+    return {"answer": answer}
+
+
+def hear(state: Trip) -> dict[str, Any]:
+    paid = wait_for(webhook("paid")).value
+    note(state, f"answered {paid['order']}")
+    return {"answer": paid["order"]}
 
 
 def end(state: Trip) -> dict[str, Any]:
@@ -167,6 +181,8 @@ def all_graphs() -> list[CompiledGraph]:
         siblings(),
         chain("walk", plan, talk, end),
         chain("asking", plan, ask, end),
+        chain("deciding", decide),
+        chain("hearing", hear),
         chain("gated", plan, talk, gate, end),
         chain("pouring", pour, end),
         chain("pouring-async", pour_async, end),
