@@ -199,6 +199,13 @@ def branches_of(points: Iterable[Point]) -> set[int]:
     return ends
 
 
+def beginning_of(store: Store, name: str = "t") -> set[int]:
+    """What a run that is not over can be rolled back to: what it began at, and its first checkpoint, which says so."""
+    live = {run.run_id for run in store.runs(name) if run.status not in ("done", "failed", "cancelled")}
+    first = next((point for point in points_of(store, name) if not point.ns and point.run_id in live), None)
+    return set() if first is None else {first.seq, first.parent or 0}
+
+
 def check_nothing_is_left_over(store: Store, name: str = "t") -> None:
     """Every row of the channel log is part of a value that can be read, and every blob is used."""
 

@@ -1,8 +1,9 @@
 """What of one thread may go: found on a snapshot, without holding anybody up.
 
-These always stay, whatever the rule says: where each graph of the thread stands; both ends of a fork, the checkpoint
-that it began at and its first one; what a checkpoint that stays needs to be read; graphs inside its tasks; and graphs
-that keep their state, as they stood there. So a thread that runs or waits goes on as if nothing had gone.
+These always stay, whatever the rule says: where each graph of the thread stands; where a run is to begin, and where
+one began that is not over and may be rolled back; both ends of a fork, the checkpoint that it began at and its first
+one; what a checkpoint that stays needs to be read; graphs inside its tasks; and graphs that keep their state, as they
+stood there. So a thread that runs or waits goes on as if nothing had gone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from bide.store.database import Row, Transaction
 from bide.store.frames import Frame
 from bide.store.links import LASTING, LinkedHistory, Links, outer_task, planned_in, tasks_around
 from bide.store.retention import Point, Rule
+from bide.store.unbegun import promised_points
 
 T = TypeVar("T")
 
@@ -102,11 +104,20 @@ class _Survey:
         """Return what stays of one graph for its own sake."""
         seen = {seq: point for seq, point in self.points[ns].items() if not point.pruned}
         kept = self.rule.kept(seen.values()) | {self.heads[ns]}
+        if not ns:
+            kept |= (promised_points(self.tx, self.bodies, self.thread_id) | self._beginnings()) & seen.keys()
         for seq, point in seen.items():
             # A run with durability="exit" skips numbers, too; only what was not computed from it is a branch.
             if point.parent is not None and point.parent != seq - 1 and self._frame(ns, seq).start > point.parent:
                 kept |= {seq, point.parent} & seen.keys()
         return kept
+
+    def _beginnings(self) -> set[int]:
+        """Return the first checkpoint of the run that is not over, and the one that it was written on."""
+        live = {run_id for run_id, status in self._all("list_run_ids") if status not in _ENDED}
+        points = (point for _, point in sorted(self.points[""].items()))
+        first = next((point for point in points if point.run_id in live), None)
+        return set() if first is None else {first.seq, first.parent or 0}
 
     def _bring_along(self) -> bool:
         """Keep the graphs that those kept so far hold on to; return whether any came."""

@@ -19,6 +19,7 @@ from bide.store.prune_plan import LogKey, Plan, plan_thread
 from bide.store.retention import Point, Pruned, Rule
 from bide.store.seal import REFERENCE, is_reference, open_reference
 from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, EVENTS, JOURNAL, RUNS, WAITS
+from bide.store.unbegun import promised_points
 
 BATCH = 500
 """So many rows go in one transaction, at most."""
@@ -98,6 +99,12 @@ class Keeper(NamedTuple):
             return None
         return plan
 
+    def _is_promised(self, tx: Transaction, plan: Plan) -> bool:
+        """Whether a run was told, since the plan was made, to begin at what the plan lets go."""
+        going = {point.seq for stretch in plan.points for point in stretch if not point.ns}
+        going |= {point.seq for point in plan.hidden if not point.ns}
+        return bool(going) and not going.isdisjoint(promised_points(tx, self.bodies, plan.thread_id))
+
     def _hold(self, tx: Transaction, thread_id: str, uid: str) -> bool:
         query = "hold_life" if self.is_patient else "claim_life"
         return tx.one(query, {"thread_id": thread_id, "uid": uid}) is not None
@@ -119,6 +126,8 @@ class Keeper(NamedTuple):
         if not self._hold(tx, plan.thread_id, plan.uid):
             return False, None
         if any(_is_branched(tx, plan, ns) for ns in {stretch[0].ns for stretch in plan.points}):
+            return True, None
+        if self._is_promised(tx, plan):
             return True, None
         done = Pruned()
         if chores:  # whoever looks at the thread must know why parts of its history are not there

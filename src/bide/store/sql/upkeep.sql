@@ -101,6 +101,14 @@ FROM runs
 WHERE thread_id = :thread_id
 ORDER BY run_id
 
+-- name: list_unbegun
+-- Runs whose input is not in the state yet, and that may have been told where to begin.
+SELECT run_id, options
+FROM runs
+WHERE thread_id = :thread_id
+AND input IS NOT NULL
+AND options IS NOT NULL
+
 -- name: find_events_kept
 -- The first event of all, and the first that stays: of the newest run, or from the oldest checkpoint that is kept on.
 SELECT min(number), min(CASE WHEN seq >= :seq OR run_id = :run_id THEN number END)
