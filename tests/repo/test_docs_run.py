@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.repo.served_pages import ADDRESS, served
 from tests.repo.source_files import ROOT
 
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
@@ -61,10 +62,20 @@ def disguised_python(page: str) -> list[str]:
 
 
 def run_page(page: str, folder: Path, name: str) -> subprocess.CompletedProcess[str]:
-    """Run a page's program in an empty folder."""
+    """Run a page's program in an empty folder; if it speaks to a server, beside the one that the page tells of."""
+    program = program_of(page)
+    if ADDRESS not in program:
+        return run_program(program, folder, name)
+    first = next(block.text for block in blocks_of(page) if block.info == "python")
+    with served(page, first, folder) as url:
+        return run_program(program.replace(ADDRESS, url), folder, name)
+
+
+def run_program(program: str, folder: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """Run a program as a script."""
     script = folder / name
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(program_of(page), encoding="utf-8")
+    script.write_text(program, encoding="utf-8")
     command = [sys.executable, "-W", "error", str(script)]
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=100, check=False, stdin=subprocess.DEVNULL
