@@ -98,14 +98,14 @@ def node() -> Path:
 
 
 @pytest.fixture
-def start(node: Path, site: Site, tmp_path: Path) -> Iterator[Start]:
-    """Start a script, which is told where the server is, where it may write, and what else it is given."""
+def start(node: Path, tmp_path: Path) -> Iterator[Start]:
+    """Start a script, which is told where a server is, where it may write, and what else it is given."""
     with ExitStack() as until_the_end:
 
         def started(name: str, **given: Any) -> subprocess.Popen[str]:
-            said = {"url": site.url, "folder": str(tmp_path), **given}
-            command = [str(node), str(SCRIPTS / f"{name}.mjs"), json.dumps(said)]
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            said = json.dumps({"folder": str(tmp_path), **given})
+            command = [str(node), str(SCRIPTS / f"{name}.mjs"), said]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             until_the_end.enter_context(process)
             until_the_end.callback(process.kill)
             return process
@@ -114,13 +114,13 @@ def start(node: Path, site: Site, tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def script(start: Start) -> Script:
-    """Run a script to its end, and return what it has seen."""
+def script(start: Start, site: Site) -> Script:
+    """Run a script before the server to its end, and return what it has seen."""
+    return lambda name, **given: seen_by(start(name, url=site.url, **given))
 
-    def run(name: str, **given: Any) -> Any:
-        process = start(name, **given)
-        told, _ = process.communicate(timeout=90)
-        assert process.returncode == 0, f"{name}.mjs ended with {process.returncode}; its words are above."
-        return json.loads(told)
 
-    return run
+def seen_by(process: subprocess.Popen[str]) -> Any:
+    """Wait for the end of a script, and return what it has seen."""
+    told, _ = process.communicate(timeout=90)
+    assert process.returncode == 0, f"{process.args[1]} ended with {process.returncode}; its words are above."
+    return json.loads(told)
