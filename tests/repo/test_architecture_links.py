@@ -74,10 +74,10 @@ def test_architecture_links_each_step_of_a_request_to_the_function_that_does_it(
     assert without == []
 
 
-def test_architecture_page_stays_two_pages_long():
+def test_architecture_page_stays_three_pages_long():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
-    assert len(page.splitlines()) <= 140
+    assert len(page.splitlines()) <= 170
 
 
 @pytest.fixture
