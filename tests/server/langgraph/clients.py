@@ -25,9 +25,22 @@ class _Part:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             result = method(*args, **kwargs)
-            return self._loop.run_until_complete(result) if inspect.isawaitable(result) else result
+            if inspect.isawaitable(result):
+                result = self._loop.run_until_complete(result)
+            return self._walked(result) if hasattr(result, "__aiter__") else result
 
         return call
+
+    def _walked(self, stream: Any) -> Iterator[Any]:
+        """Walk through an async stream; whoever leaves it early closes it."""
+        try:
+            while True:
+                try:
+                    yield self._loop.run_until_complete(anext(stream))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._loop.run_until_complete(stream.aclose())
 
 
 class _Parts:

@@ -135,16 +135,21 @@ def make_choosing() -> Any:
     return builder.compile(name="choosing")
 
 
-chat = line("chat", say, state=Chat)
-tooling = line("tooling", call_tool, use_tool, state=Chat)
-steps = line("steps", first, second, third)
-asking = line("asking", first, ask, third)
-both = make_both()
-nested = make_nested()
-failing = line("failing", first, fail)
-sleeping = line("sleeping", first, nap, third)
-writing = line("writing", write)
-choosing = make_choosing()
+def all_twins() -> list[Any]:
+    """All of them, each new."""
+    return [
+        line("chat", say, state=Chat),
+        line("tooling", call_tool, use_tool, state=Chat),
+        line("steps", first, second, third),
+        line("asking", first, ask, third),
+        make_both(),
+        make_nested(),
+        line("failing", first, fail),
+        line("sleeping", first, nap, third),
+        line("writing", write),
+        make_choosing(),
+    ]
 
-GRAPHS = (chat, tooling, steps, asking, both, nested, failing, sleeping, writing, choosing)
-NAMES = tuple(graph.name for graph in GRAPHS)
+
+GRAPHS = all_twins()
+chat, tooling, steps, asking, both, nested, failing, sleeping, writing, choosing = GRAPHS

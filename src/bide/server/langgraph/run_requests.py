@@ -22,11 +22,13 @@ from bide.server.langgraph.wire import jsonable
 from bide.server.payloads import read_answer
 from bide.server.problems import Problem, not_found
 from bide.store.listing import read_shown
-from bide.store.notes import note_thread, noted_thread
+from bide.store.notes import forget_run, note_thread, noted_thread
 from bide.store.passing import let_go_when_it_ends
+from bide.store.queue_rows import RunView
 from bide.types import UNSET, Command, RunStatus, Send
 
 DEFAULT_MODES = ("values",)
+LIVE = (RunStatus.READY, RunStatus.RUNNING)
 MODES = (
     "values",
     "updates",
@@ -102,7 +104,7 @@ def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | N
     if body.webhook is not None:
         check_target(body.webhook, ctx.settings)
     is_stateless = thread_id is None
-    status = None if thread_id is None else _status_of(ctx, caller, checked_id("thread", thread_id), body)
+    live = None if thread_id is None else _live_run(ctx, caller, checked_id("thread", thread_id), body)
     known = None if thread_id is None else noted_thread(ctx.app.store, caller.owner, thread_id)
     metadata = _metadata(assistant, body, {} if known is None else known.metadata)
     options: StartOptions = {
@@ -111,13 +113,16 @@ def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | N
         "owner": caller.owner,
         "by": caller.identity,
         "tell": (*modes, "subgraphs") if body.stream_subgraphs else modes,
-        "notes": notes_of(body, assistant, metadata),
-        **_when_busy(ctx, assistant, body, status),
+        "notes": notes_of(body, assistant, metadata, is_temporary=is_stateless and body.on_completion != "keep"),
+        **_when_busy(ctx, assistant, body, None if live is None else live.status),
     }
     given = _given(ctx, thread_id, body)
+    _check_input(ctx, assistant, given, thread_id)
     _check_place(ctx, assistant, given, options)
     with answering(ctx, caller, thread_id, given):
         run = _started(ctx, assistant.graph_id, given, options, body)
+    if live is not None and options.get("if_busy") == "rollback" and live.status in LIVE:
+        forget_run(ctx.app.store, run.thread_id, live.run_id)
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
     note_thread(ctx.app.store, caller.owner, run.thread_id, {**(body.metadata or {}), **stamp}, is_new=True)
     if is_stateless and body.on_completion != "keep":
@@ -125,15 +130,15 @@ def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | N
     return run
 
 
-def _status_of(ctx: Context, caller: Caller, thread_id: str, body: RunBody) -> RunStatus | None:
-    """Return how a thread of the caller's stands; one that is not there is made, or refused, as the caller says."""
+def _live_run(ctx: Context, caller: Caller, thread_id: str, body: RunBody) -> RunView | None:
+    """Return the live or newest run of a thread of the caller's; one that is not there is made, or refused."""
     owner = ctx.app.store.owner_of(thread_id)
     if owner is None and body.if_not_exists == "create":
         return None
     if owner != caller.owner:
         raise not_found("thread", thread_id)
     shown = read_shown(ctx.app.store, thread_id)
-    return None if shown is None or shown.run is None else shown.run.status
+    return None if shown is None else shown.run
 
 
 def _metadata(assistant: Assistant, body: RunBody, thread: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,6 +215,18 @@ def _given(ctx: Context, thread_id: str | None, body: RunBody) -> Any:
     )
 
 
+def _check_input(ctx: Context, assistant: Assistant, given: Any, thread_id: str | None) -> None:
+    """Refuse to go on with what has not begun."""
+    graph = ctx.app.graphs.find(assistant.graph_id)
+    if given is not None or graph is None:
+        return
+    place = {"thread_id": thread_id}
+    if thread_id is None or graph.get_state({"configurable": place}).created_at is None:
+        raise Problem(
+            422, "A run needs an input, unless its thread has a state to go on with.", error="EmptyInputError"
+        )
+
+
 def _check_place(ctx: Context, assistant: Assistant, given: Any, options: StartOptions) -> None:
     """Refuse to answer at an older checkpoint: what it asks was dealt with. Naming the newest one says nothing."""
     place = options.get("begin_at")
@@ -258,16 +275,22 @@ def _started(ctx: Context, graph: str, given: Any, options: StartOptions, body: 
         return ctx.app.start(graph, None, **options)
 
 
-def notes_of(body: RunBody, assistant: Assistant, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def notes_of(
+    body: RunBody, assistant: Assistant, metadata: Mapping[str, Any] | None = None, *, is_temporary: bool = False
+) -> dict[str, Any]:
     """Return what is kept of a request for whoever looks at the run later."""
     asked = body.model_dump(exclude={"assistant_id", "metadata", "multitask_strategy"})
     asked |= {"command": None if body.command is None else body.command.model_dump(exclude_unset=True)}
     asked |= {"stream_mode": list(body.modes), "subgraphs": bool(body.stream_subgraphs)}
-    asked |= {"config": body.config or {}, "context": body.context or {}, "durability": body.durability or "sync"}
-    asked |= {"resumable": True, "feedback_keys": None}
+    asked |= {"context": body.context or {}, "durability": body.durability or "sync"}
+    asked |= {"resumable": True, "feedback_keys": None, "temporary": is_temporary}
+    metadata = _metadata(assistant, body, {}) if metadata is None else metadata
+    place = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
+    inner = {**((body.config or {}).get("configurable") or {}), **place}
+    asked["config"] = {**(body.config or {}), "configurable": inner, "metadata": metadata}
     return {
         "assistant_id": assistant.assistant_id,
-        "metadata": _metadata(assistant, body, {}) if metadata is None else metadata,
+        "metadata": metadata,
         "multitask_strategy": body.multitask_strategy or "enqueue",
         "kwargs": jsonable(asked),
         "webhook": body.webhook,

@@ -11,12 +11,14 @@ from bide.clock import iso
 from bide.errors import UnknownCheckpointError
 from bide.graph.telling import TOLD
 from bide.server.context import Context
-from bide.server.langgraph.shapes import RUN_STATUS, error_shape, state_shape
+from bide.server.langgraph.shapes import RUN_STATUS, error_shape, read_raised, state_shape
 from bide.server.langgraph.wire import jsonable
 from bide.server.payloads import interrupt_of
 from bide.server.streams.conversation import Conversation
 from bide.server.streams.log import Entry
+from bide.server.streams.run_events import RunEvents
 from bide.server.streams.sse import Part, part
+from bide.store.notes import run_notes
 from bide.store.rows import checkpoint_id
 from bide.store.tail import StepRow
 from bide.types import RunStatus, StateSnapshot
@@ -52,6 +54,8 @@ class Story:
         self.is_paused = False
         self._is_mute = False
         self._conversation = Conversation(self.modes)
+        self._events: RunEvents | None = None
+        self._step_now: int | None = None
         self._told: Mapping[str, Callable[[str, Any, Entry], Iterator[Part]]] = {
             "updates": self._plain("updates"),
             "custom": self._plain("custom"),
@@ -63,7 +67,7 @@ class Story:
     @property
     def is_stateful(self) -> bool:
         """Whether its parts are made of what came before, so that it must be told from its beginning."""
-        return "messages" in self.modes or "tools" in self.modes
+        return bool(self.modes & {"messages", "tools", "events"})
 
     def hear(self, entry: Entry) -> None:
         """Know what an entry says, without telling it: states are not even read."""
@@ -94,19 +98,28 @@ class Story:
         elif entry.kind == "run.waiting":
             yield from self._pause(entry)
         elif entry.kind in ENDS:
-            yield from self._end(ENDS[entry.kind], entry.body)
+            yield from self._end(ENDS[entry.kind], entry)
 
     def _begin(self, entry: Entry) -> Iterator[Part]:
         yield part("metadata", {"run_id": self.run_id, "attempt": 1})
+        if "events" in self.modes:
+            yield from self._begin_events(entry)
         if self.goes_on and "values" in self.modes and entry.row.seq:
             snapshot = self.snapshot(entry, entry.row.seq)
             if snapshot is not None:
                 yield part("values", jsonable(snapshot.values))
 
+    def _begin_events(self, entry: Entry) -> Iterator[Part]:
+        notes = run_notes(self.ctx.app.store, self.thread_id, self.run_id)
+        where = {"thread_id": self.thread_id, "run_id": self.run_id}
+        self._events = RunEvents(self.run_id, entry.graph, {**(notes.get("metadata") or {}), **where})
+        yield from self._events.begin((notes.get("kwargs") or {}).get("input"))
+
     # ── Steps ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _step(self, entry: Entry, seq: int) -> Iterator[Part]:
         self.is_paused = False
+        self._step_now = entry.row.step if isinstance(entry.row, StepRow) else None
         if not self.modes & NEEDS_THE_STATE:
             return
         snapshot = self.snapshot(entry, seq)
@@ -142,8 +155,12 @@ class Story:
         }
 
     def _debugged(self, entry: Entry, kind: str, payload: Any) -> dict[str, Any]:
-        step = entry.row.step if isinstance(entry.row, StepRow) else entry.row.seq
+        step = entry.row.step if isinstance(entry.row, StepRow) else self._next_step(entry)
         return {"step": step, "timestamp": iso(entry.row.at), "type": kind, "payload": payload}
+
+    def _next_step(self, entry: Entry) -> int:
+        """Return the step that something was told in; steps and checkpoints are counted alike, but for branches."""
+        return entry.row.seq if self._step_now is None else self._step_now + 1
 
     # ── What was told ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,31 +180,20 @@ class Story:
         return told
 
     def _task(self, suffix: str, data: str, entry: Entry) -> Iterator[Part]:
-        if "tasks" in self.modes:
-            yield Part(f"tasks{suffix}", data)
-        if not self.modes & {"debug", "events"}:
-            return
         task = json.loads(data)
-        is_start = "input" in task
+        if task.get("error"):
+            task["error"] = read_raised(str(task["error"]))
+        if "tasks" in self.modes:
+            yield part(f"tasks{suffix}", task)
         if "debug" in self.modes:
-            yield part(f"debug{suffix}", self._debugged(entry, "task" if is_start else "task_result", task))
-        if "events" in self.modes:
-            yield part(f"events{suffix}", self._event(task, is_start=is_start))
-
-    def _event(self, task: Mapping[str, Any], *, is_start: bool) -> dict[str, Any]:
-        given = {"input": task.get("input")} if is_start else {"output": task.get("result")}
-        return {
-            "event": "on_chain_start" if is_start else "on_chain_end",
-            "name": task["name"],
-            "run_id": self.run_id,
-            "tags": [],
-            "metadata": {"langgraph_node": task["name"], "thread_id": self.thread_id, "run_id": self.run_id},
-            "data": given,
-            "parent_ids": [],
-        }
+            yield part(f"debug{suffix}", self._debugged(entry, "task" if "input" in task else "task_result", task))
+        if self._events is not None:
+            yield from self._events.task(suffix, task, self._next_step(entry))
 
     def _message(self, suffix: str, data: str, entry: Entry) -> Iterator[Part]:
         yield from self._conversation.parts(suffix, data)
+        if self._events is not None:
+            yield from self._events.message(suffix, *json.loads(data))
 
     # ── Pauses and ends ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -197,16 +203,18 @@ class Story:
         asks = self.questions(entry.body)
         if entry.body.get("error"):
             yield part("error", error_shape(entry.body["error"]))
-        if "values" in self.modes:
-            snapshot = self.snapshot(entry, entry.row.seq)
-            values = {} if snapshot is None else jsonable(snapshot.values)
-            yield part("values", {**(values if isinstance(values, dict) else {}), INTERRUPT: asks})
         if "updates" in self.modes:
             yield part("updates", {INTERRUPT: asks})
-        if "events" in self.modes:
-            data = {"chunk": {INTERRUPT: asks}}
-            told = {"event": "on_chain_stream", "name": entry.graph, "run_id": self.run_id, "tags": []}
-            yield part("events", {**told, "metadata": {}, "data": data, "parent_ids": []})
+        if "values" in self.modes and asks:
+            values = self._values(entry)
+            yield part("values", {**(values if isinstance(values, dict) else {}), INTERRUPT: asks})
+        if self._events is not None:
+            yield from self._events.chunk({INTERRUPT: asks})
+            yield from self._events.end(self._values(entry))
+
+    def _values(self, entry: Entry) -> Any:
+        snapshot = self.snapshot(entry, entry.row.seq)
+        return {} if snapshot is None else jsonable(snapshot.values)
 
     def questions(self, body: Any) -> list[Any]:
         """Return what was asked at a pause, whatever became of it."""
@@ -216,10 +224,12 @@ class Story:
                 asked.append(jsonable(interrupt_of(self.ctx.app.wait(ask["id"]))))
         return asked
 
-    def _end(self, status: RunStatus, body: Any) -> Iterator[Part]:
+    def _end(self, status: RunStatus, entry: Entry) -> Iterator[Part]:
         self.status = status
+        if self._events is not None and status is RunStatus.DONE and entry.kind == "run.done":
+            yield from self._events.end(self._values(entry))
         if RUN_STATUS[status] == "error":
-            yield part("error", error_shape((body or {}).get("error")))
+            yield part("error", error_shape((entry.body or {}).get("error")))
         yield self.end(status)
 
     def end(self, status: RunStatus) -> Part:
