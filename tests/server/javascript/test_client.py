@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +12,9 @@ import pytest
 from bide.server import Settings
 from bide.server.auth.keys import create_key
 from bide.server.settings import AuthSettings
+from tests.repo.source_files import ROOT
 from tests.server.conftest import Serve
-from tests.server.javascript.conftest import Script, Start, seen_by
+from tests.server.javascript.conftest import SCRIPTS, Script, Site, Start, seen_by
 
 pytestmark = pytest.mark.slow
 
@@ -243,3 +247,17 @@ def test_keys_open_what_is_their_owners_and_nothing_else(start: Start, serve: Se
     assert seen["onlyReads"]["status"] == 403
     assert "run" in seen["onlyReads"]["text"]
     assert seen["unknown"]["status"] == 401
+
+
+def test_example_of_the_docs_says_what_it_does(node: Path, site: Site) -> None:
+    page = (ROOT / "docs" / "server-langgraph.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"```js\n(.*?)```", page, re.DOTALL)
+    program = example.replace("http://127.0.0.1:2024", site.url)
+
+    # What is evaluated finds packages from the folder that it runs in.
+    command = [str(node), "--input-type=module", "--eval", program]
+    told = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, timeout=90, check=True).stdout
+
+    assert program != example
+    assert "question: 'Where?'" in told
+    assert "updates { where: { answers: { where: 'Rome' } } }" in told
