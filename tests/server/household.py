@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypedDict
 
 from starlette.testclient import TestClient
@@ -85,15 +86,25 @@ class Things:
         return template.replace(":path", "").format(**{**self.ids, **others})
 
 
-def furnish(app: Bide, client: TestClient, owner: str, prefix: str, metadata: Mapping[str, Any] = {}) -> Things:
-    """Make one of everything, through the door where it has one; `client` may do everything for this owner."""
+def furnish(
+    app: Bide,
+    client: TestClient,
+    owner: str,
+    prefix: str,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    rest: Callable[[Bide], None] | None = None,
+) -> Things:
+    """Make one of everything, through the door where it has one; `client` may do everything for this owner.
+
+    `rest` lets the threads come to rest: unless others drive them, they are driven here.
+    """
     threads = {name: f"{prefix}-{name}" for name in ("question", "pay", "number", "paid", "parent", "quick", "broken")}
     for graph, thread_id in threads.items():
         body = {"thread_id": thread_id, "metadata": {**metadata, "note": SECRET}}
         _made(client.post("/threads", json=body))
         run = {"assistant_id": graph, "input": {"given": SECRET}, "metadata": {"note": SECRET}}
         _made(client.post(f"/threads/{thread_id}/runs", json=run))
-    settle(app)
+    (rest or settle)(app)
     wait = app.waits(thread_id=threads["pay"])[0]
     run_id = app.runs(threads["pay"])[0].run_id
     state = _made(client.get(f"/threads/{threads['pay']}/state"))
@@ -129,7 +140,7 @@ def furnish(app: Bide, client: TestClient, owner: str, prefix: str, metadata: Ma
 def _message(app: Bide, owner: str, thread_id: str, prefix: str) -> str:
     """Leave a message in the outbox that was given up."""
     name = f"msg_{prefix}"
-    url = "https://example.org/in"
+    url = "https://127.0.0.1/in"  # nobody is ever called there: it is no address of the internet
     put(app.store, [Message(name, owner, thread_id, "run.finished", "run", url, f'{{"note":"{SECRET}"}}')])
     for row in claim_messages(app.store, 10):
         mark_failed(app.store, row, f"nobody wants {SECRET}", is_hopeless=True)

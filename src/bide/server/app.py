@@ -15,6 +15,7 @@ from bide.server.hooks import inbound, outbox_routes
 from bide.server.hooks.outbound import Outbound
 from bide.server.langgraph import assistants, commands, crons, graphs, info, items, runs, states, threads
 from bide.server.native import feed
+from bide.server.native.described import refusals
 from bide.server.observe.setup import NO_TELEMETRY, observe
 from bide.server.pages import router as pages
 from bide.server.problems import handle_problems
@@ -42,12 +43,12 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
     api = FastAPI(title="Bide", lifespan=lifespan, docs_url=None, redoc_url=None, telemetry=NO_TELEMETRY)
     handle_problems(api)
     for part in (info, assistants, graphs, crons, items, threads, states, runs, commands):
-        api.include_router(part.router)
+        api.include_router(part.router, responses=refusals(404, 409, 410, 413))
     api.include_router(inbound.router)
-    api.include_router(outbox_routes.router)
-    api.include_router(feed.router)
+    api.include_router(outbox_routes.router, responses=refusals(404, 409))
+    api.include_router(feed.router, responses=refusals())
     api.include_router(native.router)
-    api.include_router(links.router)
+    api.include_router(links.router, responses=refusals(404, 409))
     api.include_router(links.public_router)
     api.include_router(pages.router)
     protect(api, app, settings)  # around all routes

@@ -15,6 +15,8 @@ from bide.server.auth.middleware import Authentication
 from bide.server.auth.rate_limit import Limiter, RateLimit
 from bide.server.auth.request_id import RequestIds
 from bide.server.auth.sessions import Sessions
+from bide.server.auth.unkept import Unkept
+from bide.server.native.described import refusals
 from bide.server.settings import Settings
 
 
@@ -23,7 +25,7 @@ def protect(api: FastAPI, app: Bide, settings: Settings) -> None:
     gate, sessions = gate_for(settings.auth, app.store), Sessions(app.store)
     limiter = Limiter(settings.limits, app.store.clock)
     api.state.doors = (gate, sessions)
-    api.include_router(routes.router)
+    api.include_router(routes.router, responses=refusals(404))
     api.include_router(login.router)
     # Whatever is added later lies further outside: read it from the bottom.
     api.add_middleware(RateLimit, limiter=limiter)
@@ -34,4 +36,5 @@ def protect(api: FastAPI, app: Bide, settings: Settings) -> None:
     api.add_middleware(Failures)
     if settings.cors.origins:
         api.add_middleware(CORSMiddleware, **cors_options(settings.cors))
+    api.add_middleware(Unkept)
     api.add_middleware(RequestIds)

@@ -15,7 +15,7 @@ from bide.server.problems import Problem, not_found
 from bide.store.api_keys import ApiKeyRow
 from bide.store.audit import AuditEntry
 
-router = APIRouter()
+router = APIRouter(tags=["keys"])
 
 DAY = 86_400
 Most = Annotated[int, Query(alias="limit", ge=1, le=1000)]

@@ -78,6 +78,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     404: {"description": "There is no such hook."},
     413: {"description": "The body is too large."},
     415: {"description": "The body is none of JSON, form, or text."},
+    429: {"description": "Too many calls; `Retry-After` says when to come again."},
     503: {"description": "It could not be stored right now; send it again."},
 }
 

@@ -24,7 +24,7 @@ from bide.server.problems import Problem, not_found
 from bide.server.streams.log import Log, Place, check_place, read_place
 from bide.server.streams.protocol import Happened, ThreadStory, event_of, told_through
 from bide.server.streams.protocol import Subscription as Wanted
-from bide.server.streams.sse import HEARTBEAT, Pulse, frame, part, streamed, unending
+from bide.server.streams.sse import HEARTBEAT, STREAMED, EventStream, Pulse, frame, part, streamed, unending
 from bide.server.streams.thread_stream import thread_frames
 
 router = APIRouter(tags=["thread protocol"])
@@ -77,7 +77,7 @@ def _error(id_: int | None, code: str, message: str) -> dict[str, Any]:
     return {"type": "error", "id": id_, "error": code, "message": message}
 
 
-@router.post("/threads/{thread_id}/stream/events")
+@router.post("/threads/{thread_id}/stream/events", response_class=EventStream, responses=STREAMED)
 async def stream_events(thread_id: str, body: Subscribe, request: Request, ctx: Server, who: Who) -> StreamingResponse:
     """Stream what happens in a thread across its runs, from its beginning or behind a number; it may not exist yet."""
     checked_id("thread", thread_id)
@@ -148,7 +148,7 @@ def _is_there(ctx: Context, who: Caller, thread_id: str) -> bool:
     return True
 
 
-@router.get("/threads/{thread_id}/stream")
+@router.get("/threads/{thread_id}/stream", response_class=EventStream, responses=STREAMED)
 async def stream_thread(
     thread_id: str,
     request: Request,

@@ -28,7 +28,7 @@ def info() -> dict[str, Any]:
     }
 
 
-@router.get("/ok")
+@router.get("/ok", responses={500: {"description": "The database does not answer."}})
 def ok(ctx: Server, check_db: str = "") -> dict[str, bool]:
     """Say that the server is there; with `check_db=1`, that its database is, too."""
     if read_bool(check_db):

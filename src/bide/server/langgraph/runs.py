@@ -23,7 +23,7 @@ from bide.server.langgraph.wire import read_bool, read_list
 from bide.server.problems import Problem, not_found
 from bide.server.streams.log import check_place, read_place
 from bide.server.streams.run_stream import RunStream
-from bide.server.streams.sse import BrokenOff, streamed
+from bide.server.streams.sse import STREAMED, BrokenOff, EventStream, streamed
 from bide.server.streams.story import Story
 from bide.store.notes import forget_run, run_notes, thread_of_run
 from bide.types import RunStatus
@@ -84,14 +84,14 @@ async def wait_for_stateless_run(body: RunBody, request: Request, ctx: Server, w
     return waited(ctx, run, _placed(run, "join", stateless=True), cancels=body.on_disconnect == "cancel")
 
 
-@router.post("/threads/{thread_id}/runs/stream")
+@router.post("/threads/{thread_id}/runs/stream", response_class=EventStream, responses=STREAMED)
 async def stream_run(thread_id: str, body: RunBody, request: Request, ctx: Server, who: Who) -> StreamingResponse:
     """Start a run, and stream what it tells."""
     run = await run_sync(_start, ctx, request, who, thread_id, body)
     return _streamed(ctx, run, body, _placed(run, "stream"))
 
 
-@router.post("/runs/stream")
+@router.post("/runs/stream", response_class=EventStream, responses=STREAMED)
 async def stream_stateless_run(body: RunBody, request: Request, ctx: Server, who: Who) -> StreamingResponse:
     """Do the same on a thread of its own."""
     run = await run_sync(_start, ctx, request, who, None, body)
@@ -181,7 +181,7 @@ async def join_run(
     return waited(ctx, run, _placed(run, "join"), cancels=read_bool(cancel_on_disconnect))
 
 
-@router.get("/threads/{thread_id}/runs/{run_id}/stream")
+@router.get("/threads/{thread_id}/runs/{run_id}/stream", response_class=EventStream, responses=STREAMED)
 async def join_stream(
     thread_id: str,
     run_id: str,
@@ -197,7 +197,7 @@ async def join_stream(
     return await run_sync(_joined, ctx, run, stream_mode, read_bool(cancel_on_disconnect), last_event_id)
 
 
-@router.get("/runs/{run_id}/stream")
+@router.get("/runs/{run_id}/stream", response_class=EventStream, responses=STREAMED)
 async def join_stateless_stream(
     run_id: str,
     request: Request,
@@ -241,7 +241,7 @@ def _joined(
 # ── Cancelling ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@router.post("/threads/{thread_id}/runs/{run_id}/cancel")
+@router.post("/threads/{thread_id}/runs/{run_id}/cancel", responses={202: {"description": "It is going to stop."}})
 async def cancel(
     thread_id: str,
     run_id: str,

@@ -152,7 +152,11 @@ def get_thread(
     return {**shape, "ttl": _ttl_shape(thread)} if "ttl" in read_list(include or []) else shape
 
 
-@router.patch("/threads/{thread_id}", response_model=None)
+@router.patch(
+    "/threads/{thread_id}",
+    response_model=None,
+    responses={200: {"model": dict[str, Any]}, 204: {"description": "Noted; `Prefer: return=minimal`."}},
+)
 def patch_thread(
     thread_id: str,
     body: PatchBody,

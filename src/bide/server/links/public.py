@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from bide.errors import InvalidAnswerError, StoreError
 from bide.server.context import Context, Server
@@ -26,8 +26,9 @@ async def body_of(request: Request, server: Server) -> bytes:
     return await read_body(request, server.settings.limits.answer)
 
 
-_ANSWERS: dict[int | str, dict[str, Any]] = {
+_SAID: dict[int | str, dict[str, Any]] = {
     200: {"description": "What is to be decided; or that it is decided."},
+    400: {"description": "What was sent cannot be read."},
     202: {"description": "The decision counts, and others are still needed."},
     403: {"description": "The link is not good for this."},
     404: {"description": "There is no such link."},
@@ -36,10 +37,17 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
     413: {"description": "Too much was sent."},
     415: {"description": "What was sent is neither JSON nor a form."},
     422: {"description": "What was sent does not fit the question."},
+    429: {"description": "Too many requests; `Retry-After` says when to come again."},
+    503: {"description": "It could not be stored right now; try again."},
 }
+_BOTH = {"text/html": {"schema": {"type": "string"}}, "application/json": {"schema": {"type": "object"}}}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    status: {**said, "content": _BOTH} for status, said in sorted(_SAID.items(), key=str)
+}
+"""A page for people, JSON for programs."""
 
 
-@router.get("/w/{token}", responses=_ANSWERS)
+@router.get("/w/{token}", summary="Show what a link is about", responses=_ANSWERS, response_class=HTMLResponse)
 def show(token: str, request: Request, server: Server) -> Response:
     """Show what there is to decide. Nothing is changed by that."""
     try:
@@ -67,7 +75,9 @@ def ask_methods(token: str) -> Response:
 
 @router.post(
     "/w/{token}",
+    summary="Decide by a link",
     responses=_ANSWERS,
+    response_class=HTMLResponse,
     openapi_extra={"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
 def answer(token: str, request: Request, server: Server, body: Annotated[bytes, Depends(body_of)]) -> Response:

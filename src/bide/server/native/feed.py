@@ -56,7 +56,7 @@ class EventPage(BaseModel):
 @router.get(
     "/events",
     summary="What happens in all threads",
-    responses={200: {"model": EventPage, "content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"model": EventPage, "content": {"text/event-stream": {}}}},
     response_class=JSONResponse,
 )
 async def events(

@@ -9,6 +9,7 @@ from bide.errors import BideError
 from bide.server.caller import ADMIN
 from bide.server.context import Context, Server, Who
 from bide.server.door import need
+from bide.server.native.described import refusals
 from bide.server.observe.metrics import Metrics
 
 router = APIRouter(tags=["Operations"])
@@ -20,7 +21,7 @@ def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/ready", summary="Whether requests should be sent here")
+@router.get("/ready", summary="Whether requests should be sent here", responses={503: {"description": "Not now."}})
 def ready(server: Server) -> JSONResponse:
     """Say what is not well: the store, its schema, the worker, or that the server is about to stop."""
     checks = _checks(server)
@@ -46,7 +47,12 @@ def _checks(server: Context) -> dict[str, str]:
     return checks
 
 
-@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **refusals()},
+)
 def metrics(request: Request, who: Who) -> Response:
     """Return counts of all owners: whoever asks must be good for everything."""
     need(who, ADMIN)

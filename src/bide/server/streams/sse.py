@@ -21,6 +21,12 @@ HEADERS = {
 }
 
 
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Events, as they happen.", "content": {"text/event-stream": {}}}
+}
+"""How a route that streams is described."""
+
+
 class Part(NamedTuple):
     """One event of a stream."""
 
@@ -44,7 +50,9 @@ class BrokenOff(Exception):
     """A stream ends though what it tells goes on: the server stops."""
 
 
-class _Streamed(StreamingResponse):
+class EventStream(StreamingResponse):
+    """An answer that goes on."""
+
     async def stream_response(self, send: Send) -> None:
         """Send the events. A stream that is broken off has no proper end: a client would take it for that of the run,
         where it reconnects when the line is cut."""
@@ -62,7 +70,7 @@ async def unending(frames: AsyncIterator[bytes], stopping: asyncio.Event) -> Asy
 
 def streamed(frames: AsyncIterator[bytes], headers: Mapping[str, str] | None = None) -> StreamingResponse:
     """Answer with a stream of events."""
-    return _Streamed(frames, media_type="text/event-stream; charset=utf-8", headers={**HEADERS, **(headers or {})})
+    return EventStream(frames, media_type="text/event-stream; charset=utf-8", headers={**HEADERS, **(headers or {})})
 
 
 class Pulse:
