@@ -47,7 +47,8 @@ def thread_shape(ctx: Context, thread: NotedThread) -> dict[str, Any]:
     values = None if thread.run_id is None and not thread.graph else state_values(ctx, thread)
     interrupts: dict[str, list[Any]] = {}
     for task_id, wait in waits:
-        interrupts.setdefault(task_id, []).append(jsonable(interrupt_of(wait)))
+        # A question from inside belongs to the task that a client sees in the state.
+        interrupts.setdefault(task_id.partition("|")[0], []).append(jsonable(interrupt_of(wait)))
     return {
         "thread_id": thread.thread_id,
         "created_at": iso(thread.created_at),

@@ -164,7 +164,8 @@ class ThreadStory:
             told = {} if row is None else jsonable(interrupt_of(self.ctx.app.wait(ask["id"])))
             # JavaScript reads `payload`, Python reads `value`.
             data = {"interrupt_id": ask["id"], "payload": told.get("value"), **told}
-            yield Happened("input.requested", (), data, entry.row.at, ask["node"], is_past=is_past)
+            ns = () if row is None else above(row.task_id)
+            yield Happened("input.requested", ns, data, entry.row.at, ask["node"], is_past=is_past)
         yield self._lifecycle(entry, "interrupted")
 
     # ── What was told ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +234,11 @@ def checkpoint_event(shape: Mapping[str, Any]) -> dict[str, Any]:
         named["parent_id"] = parent["checkpoint_id"]
     told = {key: shape["metadata"].get(key) for key in ("step", "source")}
     return {**shape["checkpoint"], **named, **told}
+
+
+def above(task_id: str) -> tuple[str, ...]:
+    """Return the namespace of the graph that a task is of."""
+    return tuple(f"{one.partition('.')[2]}:{one}" for one in task_id.split("|")[:-1])
 
 
 def segment(shown: str) -> str:
