@@ -209,14 +209,17 @@ def test_stream_of_a_run_that_is_over_goes_on_behind_the_last_event_and_ends_aft
 
 @pytest.mark.seed("test_stream_control.py::keep_open cancels close")
 def test_stream_of_a_thread_stays_open_when_a_run_has_ended_and_tells_the_next_one(house: House):
+    told, started = [], []
     house.post("/threads", {"thread_id": "t"})
     with streaming(f"{house.url}/threads/t/stream?{ALL}", after="-") as stream:
         for result in ("42", "43"):
-            run_id = house.ask(f"count the logs, {result}")
-            stream.until("lifecycle", event="waiting", run_id=run_id)
+            started.append(house.ask(f"count the logs, {result}"))
+            stream.until("lifecycle", event="waiting")
             house.finish(f"count the logs, {result}", result)
-            stream.until("lifecycle", event="done", run_id=run_id)
+            told.append(stream.until("lifecycle", event="done").data["run_id"])
             stream.until_beat()
+
+    assert told == started
 
 
 @pytest.mark.seed("test_resumable_stream.py::test_stream_exclude_tokens")
