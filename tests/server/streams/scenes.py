@@ -104,7 +104,7 @@ def decide(state: Trip) -> dict[str, Any]:
 
 
 def hear(state: Trip) -> dict[str, Any]:
-    paid = wait_for(webhook("paid")).value
+    paid = wait_for(webhook("paid", match={"order": state["goal"]})).value
     note(state, f"answered {paid['order']}")
     return {"answer": paid["order"]}
 
