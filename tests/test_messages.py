@@ -147,6 +147,7 @@ def test_tool_call_in_the_form_of_openai_is_understood():
 def test_one_or_many_can_be_given_on_both_sides():
     assert texts(add_messages("a", "b")) == ["a", "b"]
     assert texts(add_messages(["a"], [("user", "b"), HumanMessage("c")])) == ["a", "b", "c"]
+    assert texts(add_messages([], [["user", "b"], ["ai", "c"]])) == ["b", "c"]  # pairs, after a way through JSON
     assert add_messages([], []) == []
 
 

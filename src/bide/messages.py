@@ -12,7 +12,7 @@ import copy
 import json
 import sys
 from abc import ABC
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache, partial
 from importlib import import_module
@@ -273,7 +273,7 @@ def _message(given: Any, langchain: ModuleType | None) -> Any:
         return _build(HumanMessage, {"content": given}, langchain)
     if isinstance(given, Mapping):
         return _from_mapping(given, langchain)
-    if isinstance(given, tuple):
+    if isinstance(given, (tuple, list)):  # JSON has no tuples
         return _from_pair(given, langchain)
     if langchain is not None and issubclass(cls, langchain.BaseMessage):
         return langchain.message_chunk_to_message(given)
@@ -282,7 +282,7 @@ def _message(given: Any, langchain: ModuleType | None) -> Any:
     raise _not_a_message(given)
 
 
-def _from_pair(given: tuple[Any, ...], langchain: ModuleType | None) -> Any:
+def _from_pair(given: Sequence[Any], langchain: ModuleType | None) -> Any:
     match given:
         case (str() as role, (str() | list()) as content) if role in _CLASS_BY_ROLE:
             return _from_mapping({"role": role, "content": content}, langchain)

@@ -261,7 +261,10 @@ def test_run_that_is_joined_may_be_cancelled_when_its_reader_leaves(sdk: Any) ->
 
 def test_all_runs_of_a_thread_are_told_in_one_stream(sdk: Any, twins: Running) -> None:
     thread = new_thread(sdk)
-    runs = [sdk.runs.create(thread, "steps", input=SEA, stream_mode="updates")["run_id"] for _ in range(2)]
+    runs = []
+    for _ in range(2):
+        runs.append(sdk.runs.create(thread, "steps", input=SEA, stream_mode="updates")["run_id"])
+        sdk.runs.join(thread, runs[-1])
 
     stream = sdk.threads.join_stream(thread, last_event_id="-", stream_mode=["run_modes"])
     seen = []

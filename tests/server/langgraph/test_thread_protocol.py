@@ -107,10 +107,14 @@ def test_calls_of_tools_are_told_with_what_they_came_to(sync: Any) -> None:
 def test_graphs_inside_have_streams_of_their_own(sync: Any) -> None:
     with sync.threads.stream(assistant_id="nested") as thread:
         thread.run.start(input=SEA)
-        (inner,) = list(thread.subgraphs)
+        until(lambda: thread.interrupted, "the question was heard")
+        thread.run.respond("north")
 
-        assert (inner.graph_name, inner.status) == ("inner", "interrupted")
-        assert inner.path[0].startswith("inner:")
+        inner = list(thread.subgraphs)
+
+        assert {one.graph_name for one in inner} == {"inner"}
+        assert inner[-1].path[0].startswith("inner:")
+        assert inner[-1].status == "completed"
 
 
 def test_everything_is_told_as_numbered_events(sync: Any) -> None:
@@ -163,8 +167,9 @@ def test_second_run_of_a_thread_is_told_as_the_first_was(sync: Any) -> None:
     thread_id = str(uuid4())
     for number in (1, 2):
         with sync.threads.stream(thread_id=thread_id, assistant_id="steps") as thread:
-            thread.run.start(input=SEA)
-            assert len(thread.output["steps"]) == 3 * number
+            run = thread.run.start(input=SEA)["run_id"]
+            assert len(sync.runs.join(thread_id, run)["steps"]) == 3 * number
+            assert len(list(thread.values)[-1]["steps"]) == 3 * number
 
 
 # ── Async ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,8 +203,11 @@ def test_async_messages_tools_and_graphs_inside_are_told(twins: Running) -> None
             assert (call.name, (await call.output)["content"]) == ("pay", "paid")
         async with client.threads.stream(assistant_id="nested") as thread:
             await thread.run.start(input=SEA)
-            (inner,) = [one async for one in thread.subgraphs]
-            assert (inner.graph_name, inner.status) == ("inner", "interrupted")
+            await asyncio.to_thread(until, lambda: thread.interrupted, "the question was heard")
+            await thread.run.respond("north")
+            inner = [one async for one in thread.subgraphs]
+            assert {one.graph_name for one in inner} == {"inner"}
+            assert inner[-1].status == "completed"
 
     played(twins, play)
 
