@@ -101,8 +101,8 @@ MUTATIONS = [
     ),
     Mutation(
         "everybody is told that they were first",
-        "store/waking.py",
-        replaced("            if not wait.is_open:\n", "            if False:\n"),
+        "store/answering.py",
+        replaced("    if not wait.is_open:\n", "    if False:\n"),
         "tests/runtime/test_answers_race.py::test_questions_that_threads_answer_at_once_have_one_winner_each[file]",
     ),
     Mutation(
