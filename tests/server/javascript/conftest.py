@@ -7,7 +7,6 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,15 +30,15 @@ class Site:
     def __init__(self, database: str, *options: str) -> None:
         self.database = database
         self.options = options
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        # Ours as well: while the server is away, callers wait in the queue, however slow this machine starts it again.
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://{}:{}".format(*self.listening.getsockname())
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.server.javascript.served", self.database, str(self.port)]
-        self.process = subprocess.Popen([*command, *self.options], cwd=ROOT)
-        until_it_listens(self.port, self.process)
+        number = self.listening.fileno()
+        command = [sys.executable, "-m", "tests.server.javascript.served", self.database, str(number), *self.options]
+        self.process = subprocess.Popen(command, cwd=ROOT, pass_fds=[number])
 
     def stop(self) -> None:
         """End it as an orderly restart does."""
@@ -53,17 +52,10 @@ class Site:
         self.process.kill()
         self.process.wait(10)
 
-
-def until_it_listens(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Come back when somebody listens: a client that is refused would only try again after a second."""
-    never = threading.Event()
-    while process.poll() is None:
-        with socket.socket() as tried:
-            tried.settimeout(1)
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        never.wait(0.05)
-    raise AssertionError("The server has ended before it began.")
+    def close(self) -> None:
+        """Let nobody call any more."""
+        self.kill()
+        self.listening.close()
 
 
 @pytest.fixture(scope="package", params=("file", "postgres"))
@@ -76,17 +68,17 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             database = until_the_end.enter_context(fresh_database(request.getfixturevalue("postgres_dsn")))
         made = Site(database)
         made.start()
-        until_the_end.callback(made.kill)
+        until_the_end.callback(made.close)
         yield made
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def door(site: Site) -> Iterator[Site]:
-    """Another server over the same database, without a worker: whoever kills it stops no run."""
+    """Another server over the same database, without a worker: whoever kills it stops no run, and starts it again."""
     made = Site(site.database, "alone")
     made.start()
     yield made
-    made.kill()
+    made.close()
 
 
 @pytest.fixture(scope="session")

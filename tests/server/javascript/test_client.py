@@ -16,7 +16,8 @@ from tests.repo.source_files import ROOT
 from tests.server.conftest import Serve
 from tests.server.javascript.conftest import SCRIPTS, Script, Site, Start, seen_by
 
-pytestmark = pytest.mark.slow
+# Servers and Node are started, on machines that may have much else to do.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def events(parts: list[Any]) -> list[str]:

@@ -6,7 +6,8 @@ import pytest
 
 from tests.server.javascript.conftest import Script
 
-pytestmark = pytest.mark.slow
+# Servers and Node are started, on machines that may have much else to do.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 GREETED = ["human: hello", "ai: You said hello"]
 AGAIN = ["human: again", "ai: You said again"]

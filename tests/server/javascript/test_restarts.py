@@ -10,7 +10,8 @@ import pytest
 
 from tests.server.javascript.conftest import Site, Start
 
-pytestmark = pytest.mark.slow
+# Servers and Node are started, on machines that may have much else to do.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize(("what", "last"), [("run", "end"), ("thread", "metadata")])
