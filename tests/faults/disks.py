@@ -25,7 +25,9 @@ DISK_MEGABYTES = 64
 LEFT_KILOBYTES = 1500
 FILE_LIMIT = (1 << 20) + 100
 """What a piece of the server's log needs, and a little more: so a page is written in part, as on a full disk."""
-LOG_LIMIT = 50_000
+LOG_LIMIT = 750_000
+"""More than any table needs, and less than a piece of the log."""
+LOG_STEP = 10_000
 SECONDS = 60
 LASTING = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type NOT IN ('autovacuum worker')"
 """The processes of the server that are there for longer than a moment."""
@@ -83,10 +85,20 @@ class FilesThatMayNotGrow:
 
 
 class LogThatMayNotGrow(FilesThatMayNotGrow):
-    """A limit that is too low even for the server's log: it cannot go on, and ends itself."""
+    """A limit that is too low for the server's log alone: it cannot go on, and ends itself."""
 
     def fill(self) -> None:
+        with psycopg.connect(self.server.dsn, autocommit=True) as database:
+            while self._place_in_the_log(database) < LOG_LIMIT:
+                database.execute("SELECT pg_logical_emit_message(false, 'ballast', repeat('x', %s))", (LOG_STEP,))
         self._limit(str(LOG_LIMIT))
+
+    @staticmethod
+    def _place_in_the_log(database: psycopg.Connection) -> int:
+        """Return how full the present piece of the log is."""
+        row = database.execute("SELECT (pg_walfile_name_offset(pg_current_wal_insert_lsn())).file_offset").fetchone()
+        assert row is not None
+        return int(row[0])
 
     def free(self) -> None:
         self.server.stop()
