@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.drivers import DRIVERS, Driver
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell tells what it starts in the background to ignore Ctrl-C, and so would every program that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
