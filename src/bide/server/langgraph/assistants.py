@@ -22,6 +22,7 @@ from bide.server.langgraph.assistant_shapes import (
     VersionSearch,
 )
 from bide.server.langgraph.choosing import holds, ordered, selected
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.resolving import (
     UNTITLED,
     assistant_of,
@@ -36,7 +37,7 @@ from bide.server.problems import Problem
 from bide.store.assistants import Assistants, Wording
 from bide.store.notes import noted_threads
 
-router = APIRouter(tags=["assistants"])
+router = APIRouter(tags=["assistants"], route_class=PlainJsonRoute)
 
 
 @router.post("/assistants/search")

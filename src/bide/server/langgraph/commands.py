@@ -18,6 +18,7 @@ from bide.server.caller import READ, RUN, Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import checked_id, need, owned_thread
 from bide.server.langgraph.allowing import allow
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.protocol_commands import CommandError, perform
 from bide.server.langgraph.wire import read_list
 from bide.server.problems import Problem, not_found
@@ -27,7 +28,7 @@ from bide.server.streams.protocol import Subscription as Wanted
 from bide.server.streams.sse import HEARTBEAT, STREAMED, EventStream, Pulse, frame, part, streamed, unending
 from bide.server.streams.thread_stream import thread_frames
 
-router = APIRouter(tags=["thread protocol"])
+router = APIRouter(tags=["thread protocol"], route_class=PlainJsonRoute)
 
 
 class Subscribe(BaseModel):

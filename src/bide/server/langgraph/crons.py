@@ -17,13 +17,14 @@ from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.assistant_shapes import Assistant, Fields
 from bide.server.langgraph.choosing import holds, ordered, selected
 from bide.server.langgraph.cron_shapes import Cron, CronCount, CronCreate, CronPatch, CronSearch
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.resolving import find_assistant, usable_assistant
 from bide.server.langgraph.scheduled_runs import options_of
 from bide.server.langgraph.wire import iso, paged
 from bide.server.problems import Problem, not_found
 from bide.store.notes import note_thread
 
-router = APIRouter(tags=["crons"])
+router = APIRouter(tags=["crons"], route_class=PlainJsonRoute)
 
 
 @router.post("/runs/crons")

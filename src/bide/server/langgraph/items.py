@@ -13,9 +13,10 @@ from bide.server.context import Context, Server, Who
 from bide.server.langgraph.assistant_shapes import Fields
 from bide.server.langgraph.choosing import FURTHEST, MOST, Asked, Page
 from bide.server.langgraph.owned_items import NOT_GIVEN, OwnedItems
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.wire import jsonable, read_bool
 
-router = APIRouter(prefix="/store", tags=["store"])
+router = APIRouter(prefix="/store", tags=["store"], route_class=PlainJsonRoute)
 
 
 class ItemPut(Asked):

@@ -17,6 +17,7 @@ from bide.server.door import owned_thread
 from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.cancelling import cancel_run, cancel_several
 from bide.server.langgraph.outcomes import waited
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.run_requests import MODES, RunBody, start_run
 from bide.server.langgraph.shapes import RUN_STATUS, run_shape
 from bide.server.langgraph.wire import read_bool, read_list
@@ -28,7 +29,7 @@ from bide.server.streams.story import Story
 from bide.store.notes import forget_run, run_notes, thread_of_run
 from bide.types import RunStatus
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=PlainJsonRoute)
 
 LastId = Annotated[str | None, Header(alias="Last-Event-ID", max_length=200)]
 Flag = Annotated[str | None, Query(max_length=10)]

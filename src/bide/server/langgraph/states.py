@@ -14,6 +14,7 @@ from bide.server.caller import Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import owned_thread
 from bide.server.langgraph.allowing import allow
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.shapes import checkpoint_shape, state_shape
 from bide.server.langgraph.wire import read_bool, read_list
 from bide.server.problems import Problem
@@ -21,7 +22,7 @@ from bide.store.listing import read_shown
 from bide.store.rows import checkpoint_id
 from bide.types import RunStatus, StateSnapshot
 
-router = APIRouter(tags=["threads"])
+router = APIRouter(tags=["threads"], route_class=PlainJsonRoute)
 
 Select = Annotated[list[str] | None, Query()]
 Flag = Annotated[str | None, Query(max_length=10)]

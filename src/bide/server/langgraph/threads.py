@@ -15,6 +15,7 @@ from bide.server.caller import Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import checked_id, owned_thread
 from bide.server.langgraph.allowing import allow
+from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.shapes import thread_shape
 from bide.server.langgraph.thread_search import SearchBody, found_shape, found_threads
 from bide.server.langgraph.wire import iso, paged, read_list
@@ -22,7 +23,7 @@ from bide.server.problems import Problem, not_found
 from bide.store.notes import NotedThread, make_thread, name_graph, note_thread, noted_thread
 from bide.types import StateUpdate
 
-router = APIRouter(tags=["threads"])
+router = APIRouter(tags=["threads"], route_class=PlainJsonRoute)
 
 
 class TtlBody(BaseModel):
