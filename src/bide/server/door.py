@@ -32,7 +32,7 @@ def need(caller: Caller, scope: str) -> None:
 
 def owned_thread(app: Bide, caller: Caller, thread_id: str) -> str:
     """Return the id of a thread that is the caller's."""
-    owner = app.store.owner_of(thread_id) if _may_be_kept(thread_id) else None
+    owner = app.store.owner_of(thread_id) if may_be_kept(thread_id) else None
     if owner is None or owner != caller.owner:
         raise not_found("thread", thread_id)
     return thread_id
@@ -40,12 +40,12 @@ def owned_thread(app: Bide, caller: Caller, thread_id: str) -> str:
 
 def owned_wait(app: Bide, caller: Caller, wait_id: str) -> WaitView:
     """Return a wait that is the caller's."""
-    row = app.store.wait(wait_id) if _may_be_kept(wait_id) else None
+    row = app.store.wait(wait_id) if may_be_kept(wait_id) else None
     if row is None or row.owner != caller.owner:
         raise not_found("wait", wait_id)
     return row
 
 
-def _may_be_kept(text: str) -> bool:
+def may_be_kept(text: str) -> bool:
     """Whether every database could hold a text: applications may give threads ids that no client would make."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -12,6 +12,9 @@ from bide.server.auth.refusal import Refused, refuse
 from bide.server.caller import RESOLVE
 from bide.server.settings import LimitSettings
 
+MOST_DIGITS = 19
+"""Of a Content-Length: nobody means more, and Python reads numbers of thousands of digits only when it is asked to."""
+
 
 class BodyLimit:
     """Refuses requests of too many bytes: those that say so at once, the others when they have sent too much."""
@@ -30,7 +33,7 @@ class BodyLimit:
         if not (said.isascii() and said.isdigit()):
             await refuse(Refused(400, f"Content-Length is {said[:40]!r}, and no number."), scope, receive, send)
             return
-        if int(said) > most:
+        if len(said) > MOST_DIGITS or int(said) > most:
             await refuse(Refused(413, _too_large(most), {"Connection": "close"}), scope, receive, send)
             return
         has_begun = False

@@ -116,7 +116,7 @@ def _raw(name: str) -> bytes:
 async def _body(request: Request) -> Any:
     try:
         return await request.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -83,7 +83,7 @@ async def _said(request: Request) -> dict[str, Any]:
     if not _is_form(request):
         try:
             said = json.loads(text or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Problem(422, "Send a form, or JSON with a `key`.") from None
         return said if isinstance(said, dict) else {}
     try:

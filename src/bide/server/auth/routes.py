@@ -12,6 +12,7 @@ from bide.server.auth.audit import audit
 from bide.server.auth.keys import DEFAULT_SCOPES, LONGEST_NAME, create_key, list_keys, revoke_key
 from bide.server.context import Server, Who
 from bide.server.problems import Problem, not_found
+from bide.shape.shown import jsonable
 from bide.store.api_keys import ApiKeyRow
 from bide.store.audit import AuditEntry
 
@@ -120,7 +121,8 @@ def _shown(row: ApiKeyRow) -> KeyView:
 
 def _line(entry: AuditEntry) -> AuditView:
     said = {name: value for name, value in entry._asdict().items() if name not in ("owner", "at")}
-    return AuditView(at=iso(entry.at), **said)
+    # It may hold what a stranger has typed, and must be shown all the same.
+    return AuditView(at=iso(entry.at), **jsonable(said))
 
 
 def _moment(instant: Instant | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 from ipaddress import ip_address
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -35,8 +35,8 @@ def check_origin(scope: Scope, settings: Settings) -> None:
     if origin is None:
         is_strange = site not in (None, "none", "same-origin")
     else:
-        own = {headers.get("host", "").lower(), urlsplit(settings.public_url or "").netloc.lower()} - {""}
-        is_strange = urlsplit(origin).netloc.lower() not in own and origin not in settings.cors.origins
+        own = {headers.get("host", "").lower(), _split(settings.public_url or "").netloc.lower()} - {""}
+        is_strange = _split(origin).netloc.lower() not in own and origin not in settings.cors.origins
     if is_strange:
         raise Refused(
             403,
@@ -52,10 +52,10 @@ def check_host(scope: Scope, settings: Settings) -> None:
     internet.
     """
     host = Headers(scope=scope).get("host", "").lower()
-    name = urlsplit(f"//{host}").hostname or ""
+    name = _split(f"//{host}").hostname or host
     if "." not in name or is_loopback(name) or _is_address(name) or name == "host.docker.internal":
         return
-    if name == (urlsplit(settings.public_url or "").hostname or ""):
+    if name == (_split(settings.public_url or "").hostname or ""):
         return
     raise Refused(
         403,
@@ -81,6 +81,14 @@ def _field(body: bytes) -> str:
     except ValueError:
         return ""
     return found[0] if len(found) == 1 else ""
+
+
+def _split(url: str) -> SplitResult:
+    """Take an address apart; one that cannot be read leads nowhere."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
 
 
 def _is_address(name: str) -> bool:

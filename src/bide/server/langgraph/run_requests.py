@@ -143,7 +143,7 @@ def _live_run(ctx: Context, caller: Caller, thread_id: str, body: RunBody) -> Ru
 
 def _metadata(assistant: Assistant, body: RunBody, thread: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is said about a run, and with it about every checkpoint and message of it."""
-    configured = (body.config or {}).get("metadata") or {}
+    configured = _object(body.config, "metadata")
     stamp = {"graph_id": assistant.graph_id, "assistant_id": assistant.assistant_id}
     return {**(assistant.metadata or {}), **thread, **configured, **(body.metadata or {}), **stamp}
 
@@ -180,10 +180,17 @@ def said_of(
 def _merged(first: Mapping[str, Any] | None, second: Mapping[str, Any] | None) -> dict[str, Any]:
     merged = {**(first or {}), **(second or {})}
     for key in ("configurable", "metadata"):
-        inner = {**((first or {}).get(key) or {}), **((second or {}).get(key) or {})}
+        inner = {**_object(first, key), **_object(second, key)}
         if inner:
             merged[key] = inner
     return merged
+
+
+def _object(config: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
+    found = (config or {}).get(key) or {}
+    if not isinstance(found, Mapping):
+        raise Problem(422, f"config.{key} must be an object, as {{…}}; it is a {type(found).__name__}.")
+    return found
 
 
 def _when_busy(ctx: Context, assistant: Assistant, body: RunBody, status: RunStatus | None) -> StartOptions:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bide.server.auth.filters import Filter, matches
 from bide.server.context import Context
+from bide.server.door import may_be_kept
 from bide.server.langgraph.choosing import holds
 from bide.server.langgraph.shapes import THREAD_STATUS, state_values, thread_shape
 from bide.store.notes import NotedThread, is_word, noted_thread, noted_threads
@@ -54,7 +55,8 @@ def found_threads(ctx: Context, owner: str, body: SearchBody, filter_: Filter | 
 
 def _candidates(ctx: Context, owner: str, body: SearchBody, wanted: Mapping[str, Any]) -> Sequence[NotedThread]:
     if body.ids is not None:
-        named = (noted_thread(ctx.app.store, owner, thread_id) for thread_id in dict.fromkeys(body.ids))
+        kept = filter(may_be_kept, dict.fromkeys(body.ids))
+        named = (noted_thread(ctx.app.store, owner, thread_id) for thread_id in kept)
         return [thread for thread in named if thread is not None]
     word = next(((name, value) for name, value in wanted.items() if is_word(value)), None)
     return noted_threads(ctx.app.store, owner, word)
@@ -86,6 +88,6 @@ def extracted_at(shape: Any, path: str) -> Any:
     for name, number in _STEP.findall(path):
         try:
             shape = shape[int(number)] if number else shape[name]
-        except (LookupError, TypeError):
+        except (LookupError, TypeError, ValueError):
             return None
     return shape

@@ -83,13 +83,18 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
         "flash": None,
         **values,
     }
-    return HTMLResponse(_TEMPLATES.get_template(template).render(shown), status, headers=HEADERS)
+    return HTMLResponse(_rendered(template, shown), status, headers=HEADERS)
 
 
 def bare_page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page for somebody who is not signed in: nothing of the inbox stands around it."""
     shown = {"layout": "bare.html", "csrf": request.scope.get("bide.csrf", ""), **values}
-    return HTMLResponse(_TEMPLATES.get_template(template).render(shown), status, headers=HEADERS)
+    return HTMLResponse(_rendered(template, shown), status, headers=HEADERS)
+
+
+def _rendered(template: str, shown: dict[str, Any]) -> bytes:
+    """Return the bytes of a page. What was sent here may hold halves of characters, which no page can: as "?"."""
+    return _TEMPLATES.get_template(template).render(shown).encode("utf-8", "replace")
 
 
 def count_open(app: Bide, owner: str) -> str:
