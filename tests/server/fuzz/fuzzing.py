@@ -75,7 +75,7 @@ class Fuzzed:
 
         return furnish(self.app, self.client, "acme", prefix, rest=until_at_rest)
 
-    def try_out(self, label: str, examples: int, **how: Any) -> None:
+    def check(self, label: str, examples: int, **how: Any) -> None:
         """Call one operation many times: with what fits its description, and with what does not."""
         operation = next(one.ok() for one in self.schema.get_all_operations() if one.ok().label == label)
         things = self.things(label.partition(" ")[0])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import os
-import time
+from threading import Event
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -75,7 +75,7 @@ def fail(state: Trip) -> dict[str, Any]:
 
 
 def nap(state: Trip) -> dict[str, Any]:
-    time.sleep(state.get("seconds", 0.3))
+    Event().wait(state.get("seconds", 0.3))
     return {"steps": ["napped"]}
 
 

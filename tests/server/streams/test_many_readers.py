@@ -113,11 +113,8 @@ class Crowd:
         await self._until(len(threads))
 
     async def _until(self, count: int) -> None:
-        for _ in range(3000):
-            if hub_of(self.server).followers == count:
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{hub_of(self.server).followers} follow, and not {count}")
+        hub = hub_of(self.server)
+        await asyncio.to_thread(until, lambda: hub.followers == count, f"{count} follow")
 
     async def leave(self) -> None:
         for task in self.tasks:

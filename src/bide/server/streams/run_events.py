@@ -30,6 +30,11 @@ class RunEvents:
         self._inputs: dict[str, Any] = {}
         self._said: dict[str, tuple[dict[str, Any], Any]] = {}
 
+    def forget(self) -> None:
+        """Know no more of what was cut short: it is said again, from its beginning."""
+        self._inputs.clear()
+        self._said.clear()
+
     def begin(self, given: Any) -> Iterator[Part]:
         """Tell that the graph begins."""
         yield self._part("on_chain_start", self.graph, self.run_id, {"input": given})

@@ -94,6 +94,8 @@ class Story:
             yield from self._begin(entry)
         elif entry.kind == "run.reaped":
             self._conversation = Conversation(self.modes)  # what was cut short is said again, from its beginning
+            if self._events is not None:
+                self._events.forget()
             yield part("metadata", {"run_id": self.run_id, "attempt": int(entry.body.get("crashes", 1)) + 1})
         elif entry.kind == "run.waiting":
             yield from self._pause(entry)
