@@ -40,7 +40,15 @@ def create_app(app: Bide, settings: Settings | None = None) -> FastAPI:
             context.stopping.set()
 
     # `/docs` is a page of ours: FastAPI's would load a program from a stranger's server into the inbox's own origin.
-    api = FastAPI(title="Bide", lifespan=lifespan, docs_url=None, redoc_url=None, telemetry=NO_TELEMETRY)
+    # No redirects to addresses with or without a slash: they would be made of whatever the request calls the host.
+    api = FastAPI(
+        title="Bide",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=NO_TELEMETRY,
+    )
     handle_problems(api)
     for part in (info, assistants, graphs, crons, items, threads, states, runs, commands):
         api.include_router(part.router, responses=refusals(404, 409, 410, 413))

@@ -149,7 +149,7 @@ def test_run_on_a_thread_that_is_not_there_is_refused_unless_it_may_be_made(sdk:
         ({"input": {"nonsense": 1}}, "is a key of the graph's input"),
         ({"stream_mode": "nonsense"}, "no stream mode 'nonsense'"),
         ({"interrupt_before": ["nobody"]}, "no node 'nobody'"),
-        ({"webhook": "https://127.0.0.1:1/hook"}, "127.0.0.1"),
+        ({"webhook": "https://127.0.0.1/hook"}, "127.0.0.1"),
         ({"after_seconds": -1}, "after_seconds"),
         ({"multitask_strategy": "nonsense"}, "multitask_strategy"),
     ],
@@ -380,14 +380,17 @@ def test_answer_may_name_the_newest_checkpoint_and_no_other(sdk: Any) -> None:
 # ── Without a thread ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_run_without_a_thread_has_one_of_its_own_which_goes_with_it(sdk: Any, twins: Running) -> None:
+def test_run_without_a_thread_has_one_of_its_own_which_goes_with_it(
+    sdk: Any, twins: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bide.store.passing.LINGER", 100)
     run = sdk.runs.create(None, "steps", input={"goal": "sea"})
     kept = sdk.runs.create(None, "steps", input={"goal": "sea"}, on_completion="keep")
 
     assert sdk.runs.wait(None, "steps", input={"goal": "sea"})["steps"] == ["first", "second", "third"]
     assert (run["kwargs"]["temporary"], kept["kwargs"]["temporary"]) == (True, False)
     assert sdk.runs.join(kept["thread_id"], kept["run_id"])["goal"] == "sea"
-    until(lambda: twins.app.store.owner_of(run["thread_id"]) is None, "the thread is gone", 90)
+    until(lambda: twins.app.store.owner_of(run["thread_id"]) is None, "the thread is gone")
     assert sdk.threads.get(kept["thread_id"])["status"] == "idle"
 
 

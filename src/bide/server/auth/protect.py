@@ -7,6 +7,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from bide.runtime import Bide
 from bide.server.auth import login, routes
+from bide.server.auth.addresses import Addresses
 from bide.server.auth.body_limit import BodyLimit
 from bide.server.auth.cors import cors_options
 from bide.server.auth.failures import Failures
@@ -28,6 +29,7 @@ def protect(api: FastAPI, app: Bide, settings: Settings) -> None:
     api.include_router(routes.router, responses=refusals(404))
     api.include_router(login.router)
     # Whatever is added later lies further outside: read it from the bottom.
+    api.add_middleware(Addresses)
     api.add_middleware(RateLimit, limiter=limiter)
     api.add_middleware(
         Authentication, store=app.store, gate=gate, sessions=sessions, settings=settings, limiter=limiter

@@ -25,7 +25,7 @@ Most = Annotated[int, Query(alias="limit", ge=1, le=1000)]
 class NewKey(BaseModel):
     """A key that is asked for. Whose it is, is not: it is the caller's owner's."""
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$")
     scopes: list[str] = Field(default=list(DEFAULT_SCOPES), min_length=1, max_length=4)
     expires_in: int | None = Field(default=None, ge=1, le=3650 * DAY, description="Seconds; None for a key that stays.")
 
