@@ -114,6 +114,27 @@ def test_many_who_wait_are_served_by_one_commit(crowd):
     assert crowd.commits == 1
 
 
+def test_each_of_a_group_passes_the_points_where_a_process_may_die(crowd, monkeypatch):
+    """Whether a write shares its commit is chance: a test that kills at a write must find its place either way."""
+    passed: list[str] = []
+    monkeypatch.setattr(bide.store.sqlite, "FAILPOINTS_ON", True)
+    monkeypatch.setattr(bide.store.sqlite, "failpoint", passed.append)
+
+    crowd.write(adding("first"), adding("second"), failing("third", raising(ValueError("no"))))
+
+    of_rows = passed[passed.index("group:begun") : passed.index("end:begun")]
+    each = ["row:begun", "row:written"]
+    assert of_rows == [
+        "group:begun",
+        *each,
+        *each,
+        "row:begun",
+        "group:written",
+        "group:committed",
+        *["row:committed"] * 2,
+    ]
+
+
 def test_more_than_fit_into_one_commit_are_all_served(crowd):
     """The turn may fall to one who stands behind more than one commit takes: it must not forget itself."""
     before = [_Ticket("row", adding(f"row {number}")) for number in range(MOST_IN_ONE_COMMIT)]

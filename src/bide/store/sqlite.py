@@ -237,6 +237,10 @@ class SqliteDatabase:
         self._is_committed = False
         try:
             self._gate.inside(self._transact, "group", lambda transaction: self._serve_each(transaction, batch))
+            for ticket in batch:
+                if FAILPOINTS_ON and ticket.error is None:
+                    failpoint(f"{ticket.name}:committed")
+                ticket.is_done = True
         except sqlite3.Error:
             # The database refused the group (disk full, …) and took all of it back: each finds out for itself.
             for ticket in batch:
@@ -247,15 +251,17 @@ class SqliteDatabase:
             for ticket in batch:
                 ticket.is_done = self._is_committed
             raise
-        for ticket in batch:
-            ticket.is_done = True
 
     def _serve_each(self, group: SqliteTransaction, batch: list[_Ticket]) -> None:
         for ticket in batch:
             ticket.error = None
             group.connection.execute("SAVEPOINT one")
             try:
+                if FAILPOINTS_ON:
+                    failpoint(f"{ticket.name}:begun")
                 ticket.value = ticket.work(SqliteTransaction(group.connection, ticket.name))
+                if FAILPOINTS_ON:
+                    failpoint(f"{ticket.name}:written")
                 group.connection.execute("RELEASE one")
             except (sqlite3.OperationalError, KeyboardInterrupt):
                 raise
