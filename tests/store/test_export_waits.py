@@ -116,6 +116,21 @@ def test_fact_that_came_between_export_and_import_was_not_passed_over(store, fil
     assert store.verify().is_sound, str(store.verify())
 
 
+def test_question_that_is_snoozed_stays_so_in_the_inbox_of_whoever_has_it_then(store, other, file):
+    here = world_of(store, store.clock)
+    (asked,) = here.app.waits(thread_id="line")
+    here.app.snooze(asked.id, "1h")
+    (snoozed,) = here.app.waits(thread_id="line")
+    store.export_thread("line", file)
+    other.import_thread(file)
+    there = world_of(other, other.clock)
+
+    assert [wait.snoozed_until for wait in there.app.waits(owner="acme")] == [snoozed.snoozed_until]
+    assert snoozed.snoozed_until is not None
+    assert there.app.waits(owner="acme", snoozed=False) == []
+    assert other.verify().is_sound, str(other.verify())
+
+
 def test_what_a_queued_run_was_started_with_comes_along_and_is_run(store, other, file):
     store.export_thread("line", file)
     other.import_thread(file)

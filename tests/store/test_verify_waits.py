@@ -225,6 +225,11 @@ def run_that_was_accepted_without_an_event(store):
     assert execute(store, *statements) == 1
 
 
+@damage("I13", "line")
+def wait_in_the_inbox_of_somebody_else(store):
+    assert execute(store, "UPDATE waits SET owner = 'mallory' WHERE thread_id = 'line'") == 1
+
+
 @damage("I13", None)
 def leaves_without_their_wait(store):
     wait_id = wait_of(store, "late")

@@ -19,7 +19,7 @@ INVARIANTS: Mapping[str, str] = {
     "I10": "permits that are held are those of running runs",
     "I11": "effects outside the database happened as often as they should",
     "I12": "every row is what was written: its seal opens, and its body can be read",
-    "I13": "every row belongs to a thread that lives",
+    "I13": "every row belongs to a thread that lives, and every wait to its owner",
     "I14": "a run that was started begins, and its input is applied once",
 }
 """What must hold. Instead of permits there are counts under a lock, so I10 holds; I11 is outside of the database, where

@@ -254,15 +254,16 @@ class _Import:
             for column in ("run_id", "wait_id"):
                 if row.get(column):
                     row[column] = names.new(row[column])
+            if "owner" in row:
+                row["owner"] = self.owner
             if table.name == "runs":
                 row["worker_id"] = NOBODY if row["status"] == "running" else None
-                row["owner"] = self.owner
             elif table.name == "conditions":
                 self._settle_in(row, names)
             closed = self._closed(table, row, names)
             if table.name == "waits":
-                wait_id, owner = closed["wait_id"], self.owner
-                self.keys[wait_id] = keys_of_wait(self.bodies, self.tx, owner, wait_id, closed["needs"])
+                wait_id = closed["wait_id"]
+                self.keys[wait_id] = keys_of_wait(self.bodies, self.tx, self.owner, wait_id, closed["needs"])
             yield table, closed
 
     def _closed(self, table: Table, row: Values, names: _Names) -> Values:

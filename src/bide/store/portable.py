@@ -23,7 +23,7 @@ from bide.store.seal import Checksums, Seal, place_of
 
 MAGIC = b"\x89BIDE\r\n\x1a\n"
 """Not a text, and damaged by whatever takes it for one."""
-VERSION = 2
+VERSION = 3
 LARGEST_HEAD = 256 * 1024
 LONG = 1024
 """Texts of more characters stand behind the head."""

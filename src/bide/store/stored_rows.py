@@ -190,7 +190,7 @@ WAITS = Table(
     _columns(
         "thread_id wait_id run_id task_id node key kind status consumed:int digest answered_at:int? answered_via:text? "
         "answered_by:text? answer_key:text? settled_in:int? deadline:int? remind_at:int? created_at:int question:bytes "
-        "answer:bytes? needs:bytes?"
+        "answer:bytes? needs:bytes? owner snoozed_until:int?"
     ),
     ("wait_id",),
     {"question": _of_question, "answer": _of_answer, "needs": _of_needs},

@@ -116,12 +116,12 @@ def _is_thread(row: Row) -> bool:
 
 
 def _check_living(reader: RowReader, thread: Row, now: Instant, *, deep: bool) -> None:
-    _, _, _, _, events, _, pruned, *_ = thread
+    _, _, owner, _, events, _, pruned, *_ = thread
     runs: dict[str, Values] = read_runs(reader, now, deep=deep)
     history = check_history(reader, runs, was_pruned=bool(pruned), deep=deep)
     check_started(reader, runs, history)
     check_journal(reader, runs, history, deep=deep)
-    asked = check_waits(reader, runs, history, deep=deep)
+    asked = check_waits(reader, runs, history, owner=owner, deep=deep)
     check_events(reader, runs, history, asked, count=events, deep=deep)
     if deep and reader.is_whole:
         _check_uses(reader)

@@ -20,6 +20,7 @@ from bide.waits.wake import Wake
 
 INSIDE = ("invoke", "fork")
 """How answers come that take the thread on themselves; all others leave a line in its log, and make its run ready."""
+_TO_ITS_OWNER = "Export the thread, and import it in its own place for whom it belongs to: all of it is theirs then."
 _BY_PRODUCTS = ("answer", "answered_at", "answered_via", "answered_by", "answer_key", "settled_in")
 
 
@@ -36,9 +37,10 @@ class Asked(NamedTuple):
 class _Checking:
     """The waits of one thread."""
 
-    def __init__(self, reader: RowReader, runs: Mapping[str, Values], *, deep: bool) -> None:
+    def __init__(self, reader: RowReader, runs: Mapping[str, Values], *, owner: str, deep: bool) -> None:
         self.reader = reader
         self.runs = runs
+        self.owner = owner
         self.deep = deep
         self.asked = Asked(False, [], Counter())
         self.open: dict[str, OpenWait] = {}
@@ -52,6 +54,9 @@ class _Checking:
         if row["run_id"] and row["run_id"] not in self.runs and not was_pruned:
             what = f"Wait {row['wait_id']} was asked by run {row['run_id']}, which is not there."
             reader.tell("I13", what, RESTORE)
+        if row["owner"] != self.owner:
+            what = f"Wait {row['wait_id']} is shown to {row['owner']!r:.60}, and its thread is of {self.owner!r:.60}."
+            reader.tell("I13", what, _TO_ITS_OWNER)
         needs = self._needs(row)
         if is_open and not row["consumed"] and needs is not None:
             self.open[row["wait_id"]] = OpenWait(row["wait_id"], needs, row["created_at"], row["deadline"])
@@ -95,9 +100,9 @@ class _Checking:
             check_open_wait(self.reader, wait, [])
 
 
-def check_waits(reader: RowReader, runs: Mapping[str, Values], history: Told, *, deep: bool) -> Asked:
+def check_waits(reader: RowReader, runs: Mapping[str, Values], history: Told, *, owner: str, deep: bool) -> Asked:
     """Look at the waits and their conditions."""
-    checking = _Checking(reader, runs, deep=deep)
+    checking = _Checking(reader, runs, owner=owner, deep=deep)
     for row in reader.sound(WAITS):
         checking.look_at(row, was_pruned=history.was_pruned)
     checking.look_at_leaves()

@@ -49,7 +49,7 @@ LIMIT :most
 
 -- name: page_waits
 SELECT thread_id, wait_id, run_id, task_id, node, key, kind, status, consumed, digest, answered_at, answered_via,
-    answered_by, answer_key, settled_in, deadline, remind_at, created_at, question, answer, needs
+    answered_by, answer_key, settled_in, deadline, remind_at, created_at, question, answer, needs, owner, snoozed_until
 FROM waits
 WHERE thread_id = :thread_id
 AND wait_id > :wait_id
@@ -505,10 +505,11 @@ VALUES (:thread_id, :task_id, :key, :kind, :phase, :name, :digest, :run_id, :epo
 
 -- name: import_waits
 INSERT INTO waits (wait_id, thread_id, run_id, task_id, node, key, kind, status, consumed, digest, question, answer,
-    answered_at, answered_via, answered_by, answer_key, settled_in, deadline, remind_at, created_at, needs, owner)
+    answered_at, answered_via, answered_by, answer_key, settled_in, deadline, remind_at, created_at, needs, owner,
+    snoozed_until)
 VALUES (:wait_id, :thread_id, :run_id, :task_id, :node, :key, :kind, :status, :consumed, :digest, :question, :answer,
     :answered_at, :answered_via, :answered_by, :answer_key, :settled_in, :deadline, :remind_at, :created_at, :needs,
-    (SELECT owner FROM threads WHERE thread_id = :thread_id))
+    :owner, :snoozed_until)
 
 -- name: import_conditions
 INSERT INTO conditions (wait_id, number, kind, correlation, due_at, is_open, exclusive, created_at, delivery_id, wake)
