@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bide.engine.spec import Call, GraphSpec, NodeSpec
+from bide.graph.spec import UNNAMED
 from bide.picture import Picture, PictureEdge, PictureNode
 from bide.types import END, START, StateSnapshot, TaskSnapshot
 
@@ -14,8 +15,6 @@ Marks = Mapping[str, str]
 """Node → how it stands: visited, paused, failed, next."""
 Inner = Mapping[str, tuple[Marks, Any]]
 """Node that is a graph → the same for the nodes inside it."""
-UNNAMED = "graph"
-"""What a graph is called that was compiled without a name; nothing to put above a picture."""
 WEIGHT = {"visited": 0, "next": 1, "paused": 2, "failed": 3}
 """Which mark counts when tasks of one node stand differently."""
 

@@ -17,6 +17,9 @@ from bide.types import START, UNSET
 if TYPE_CHECKING:
     from bide.graph.state import StateGraph
 
+UNNAMED = "graph"
+"""What a graph is called that was compiled without a name; nothing to put above a picture."""
+
 
 def build_spec(graph: StateGraph, name: str) -> GraphSpec:
     """Freeze a checked graph."""

@@ -13,10 +13,9 @@ from bide.engine.spec import Call, Subgraph
 from bide.errors import GraphError
 from bide.graph.calls import destinations_of, name_of, own_schema, read_call
 from bide.graph.compiled import Build, CompiledGraph
-from bide.graph.drawing import UNNAMED
 from bide.graph.options import FOR_NODES, CompileOptions, NodeOptions, check_compile_options, check_node_options
 from bide.graph.schema import Schema, channel_of, is_schema, read_schema
-from bide.graph.spec import build_spec
+from bide.graph.spec import UNNAMED, build_spec
 from bide.graph.validate import check_graph, check_names, check_static, check_types
 from bide.store import Store
 from bide.types import END, START

@@ -15,10 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from bide.shape.check import misfits, problems
-from bide.shape.forms import describe
-from bide.shape.model_form import Model, model_schema
 from bide.shape.models import is_model
-from bide.shape.recognise import form_of
 from bide.shape.report import refusal
 from bide.shape.vocabulary import enforceable
 
@@ -35,6 +32,11 @@ def json_schema(shape: object) -> dict[str, Any]:
     """
     if isinstance(shape, dict):
         return enforceable(shape)
+    # A twentieth of `import bide`, which whoever gives no types need not spend.
+    from bide.shape.forms import describe
+    from bide.shape.model_form import model_schema
+    from bide.shape.recognise import form_of
+
     return enforceable(model_schema(shape) if is_model(shape) else describe(form_of(shape)))
 
 
@@ -46,6 +48,9 @@ def build(shape: object, value: object) -> object:
     >>> build(tuple[int, ...], [1, 2])
     (1, 2)
     """
+    from bide.shape.model_form import Model
+    from bide.shape.recognise import form_of
+
     if is_model(shape):
         return Model(shape).build(value, ())
     if found := problems(value, json_schema(shape)):
