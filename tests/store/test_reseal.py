@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from bide import Command, Encryption, Store
 from bide.errors import CorruptDataError, UnknownKeyError
 from bide.store.cache import StoredCache
-from bide.store.stored_rows import BESIDE_THREADS, BLOB_USES, BLOBS, CHECKPOINTS, OF_A_THREAD, WAITS
+from bide.store.database import queries, sql_text
+from bide.store.notes import note_thread, noted_threads, run_notes
+from bide.store.stored_rows import BESIDE_THREADS, BLOB_USES, BLOBS, CHECKPOINTS, NOTES, OF_A_THREAD, WAITS
 from tests.store.inspected import LARGE, all_rows, change_body, execute, fill, paper_graph
 from tests.store.waited import THREADS as WAITING
 from tests.store.waited import fill_waits, world_of
@@ -105,6 +108,49 @@ def test_after_it_the_old_key_is_not_needed_any_more(open_store):
     with open_store(encryption=new_key()) as store:
         assert all(store.bodies.seal.is_current(body) for body in stored)
         check_everything_reads(store)
+
+
+def test_what_clients_have_said_about_a_thread_is_sealed_anew_and_found_again(open_store):
+    said = {"colour": "green", "text": LARGE}
+    with open_store(encryption=old_key()) as store:
+        here = world_of(store)
+        here.app.start("asks", {"given": 1}, thread_id="noted", notes={"asked": LARGE})
+        here.settle()
+        note_thread(store, "", "noted", said)
+        run_id = here.app.get("noted").run.run_id
+    with open_store(encryption=both_keys()) as store:
+        assert store.reseal() > 0
+        assert store.reseal() == 0
+        store.prune(keep_last=1)
+        assert store.verify().is_sound, str(store.verify())
+
+    with open_store(encryption=new_key()) as store:
+        (found,) = noted_threads(store, "", ("colour", "green"))
+        assert found.metadata == said
+        assert run_notes(store, "noted", run_id)["asked"] == LARGE
+        assert store.verify().is_sound, str(store.verify())
+
+
+def test_every_column_that_holds_a_body_is_known_to_verify_and_reseal():
+    columns = re.compile(r"^ +(\w+) +BYTEA", re.MULTILINE)
+    tables = re.findall(r"^CREATE TABLE (\w+) \((.*?)^\)", sql_text("schema.sql"), re.MULTILINE | re.DOTALL)
+    named = {("blobs", "hash"), ("blob_uses", "hash"), ("items", "namespace"), ("items", "key")}  # no bodies, but names
+    held = {(name, column) for name, text in tables for column in columns.findall(text)}
+    known = {
+        (table.name, column) for table in (*OF_A_THREAD, *NOTES, *BESIDE_THREADS, BLOBS) for column in table.places
+    }
+
+    assert held - named == known
+
+
+@pytest.mark.parametrize("table", [*OF_A_THREAD, *NOTES, *BESIDE_THREADS, BLOBS, BLOB_USES], ids=lambda one: one.name)
+def test_queries_of_a_table_give_the_columns_that_it_is_described_with(table):
+    for prefix in ("page", "references"):
+        query = queries().get(f"{prefix}_{table.name}")
+        assert query is not None or prefix == "references"
+        if query is not None:
+            listed = re.search(r"SELECT (.*?)\sFROM", query, re.DOTALL)[1]
+            assert [name.strip().split(".")[-1] for name in listed.split(",")] == list(table.columns)
 
 
 def test_without_it_the_old_key_is_needed(open_store):

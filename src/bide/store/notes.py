@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bide.clock import Instant, uuid7
 from bide.errors import ThreadExistsError, UnknownThreadError
+from bide.store.bodies import Bodies
 from bide.store.correlating import known_keys, written_key
 from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN
+from bide.store.places import notes_place
 from bide.store.rows import checkpoint_id
-from bide.store.seal import place_of
 from bide.store.starting import new_uid, start_place
-from bide.store.store import Store
 from bide.store.writes import Writing
 from bide.types import RunStatus
+
+if TYPE_CHECKING:
+    from bide.store.store import Store
 
 MOST_FOUND = 10_000
 """So many threads are looked at by one search, newest first."""
@@ -76,7 +79,7 @@ def note_thread(
         writing = Writing(tx, store.bodies, store.clock.now())
         if tx.one("hold_thread", {"thread_id": thread_id}) is None:
             raise UnknownThreadError(f"There is no thread {thread_id!r}. Nothing was written.")
-        known, kept = _read(store, tx, thread_id)
+        known, kept = _read(store.bodies, tx, thread_id)
         merged = {**metadata, **known} if is_new else {**known, **metadata}
         if merged != known or ttl is not None:
             _write(writing, owner, thread_id, merged, ttl or kept)
@@ -89,15 +92,15 @@ def note_new_thread(writing: Writing, owner: str, thread_id: str, metadata: Mapp
     _write(writing, owner, thread_id, metadata, None)
 
 
-def _read(store: Store, tx: Transaction, thread_id: str) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+def _read(bodies: Bodies, tx: Transaction, thread_id: str) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     row = tx.one("read_thread_notes", {"thread_id": thread_id})
-    return _opened(store, tx, thread_id, None if row is None else row[2])
+    return _opened(bodies, tx, thread_id, None if row is None else row[0])
 
 
-def _opened(store: Store, tx: Transaction, thread_id: str, body: bytes | None) -> tuple[dict[str, Any], Any]:
+def _opened(bodies: Bodies, tx: Transaction, thread_id: str, body: bytes | None) -> tuple[dict[str, Any], Any]:
     if body is None:
         return {}, None
-    said = cast("dict[str, Any]", PLAIN.decode(store.bodies.open(tx, notes_place(thread_id), body), "notes"))
+    said = cast("dict[str, Any]", PLAIN.decode(bodies.open(tx, notes_place(thread_id), body), "notes"))
     return said["metadata"], said["ttl"]
 
 
@@ -108,18 +111,24 @@ def _write(
     minutes = None if ttl is None else ttl.get("ttl")
     expires_at = None if minutes is None else writing.now + round(float(minutes) * 60_000)
     closed = writing.closed(thread_id, notes_place(thread_id), body)
+    put = {"thread_id": thread_id, "now": writing.now, "expires_at": expires_at, "body": closed}
+    writing.tx.send("put_thread_notes", put)
+    _write_labels(writing.bodies, writing.tx, owner, thread_id, metadata)
+
+
+def _write_labels(bodies: Bodies, tx: Transaction, owner: str, thread_id: str, metadata: Mapping[str, Any]) -> None:
     key = {"thread_id": thread_id}
-    writing.tx.send("put_thread_notes", {**key, "now": writing.now, "expires_at": expires_at, "body": closed})
-    writing.tx.send("delete_labels", key)
+    tx.send("delete_labels", key)
     for name, value in metadata.items():
         if is_word(value):
-            label = written_key(writing.bodies, owner, label_of(name, value))
-            writing.tx.send("insert_label", {**key, "label": label})
+            tx.send("insert_label", {**key, "label": written_key(bodies, owner, label_of(name, value))})
 
 
-def notes_place(thread_id: str) -> str:
-    """Return the place of what was said about a thread."""
-    return place_of("thread_notes", thread_id)
+def rewrite_labels(bodies: Bodies, tx: Transaction, thread_id: str) -> None:
+    """Write the labels of a thread as they are written today, out of its metadata: a hash does not say what it was."""
+    thread = tx.one("owner_of_thread", {"thread_id": thread_id})
+    if thread is not None:
+        _write_labels(bodies, tx, thread[0], thread_id, _read(bodies, tx, thread_id)[0])
 
 
 def label_of(name: str, value: Any) -> str:
@@ -144,7 +153,7 @@ def noted_thread(store: Store, owner: str, thread_id: str) -> NotedThread | None
 
     def read(tx: Transaction) -> NotedThread | None:
         row = tx.one("show_noted_thread", {"thread_id": thread_id, "owner": owner})
-        return None if row is None else _noted(store, tx, row)
+        return None if row is None else _noted(store.bodies, tx, row)
 
     return store.database.read(read)
 
@@ -155,7 +164,7 @@ def noted_threads(store: Store, owner: str, word: tuple[str, Any] | None = None)
     def read(label: str | None, tx: Transaction) -> list[NotedThread]:
         query = "list_noted_threads" if label is None else "list_labelled_threads"
         rows = tx.all(query, {"owner": owner, "most": MOST_FOUND, **({} if label is None else {"label": label})})
-        return [_noted(store, tx, row) for row in rows]
+        return [_noted(store.bodies, tx, row) for row in rows]
 
     if word is None:
         return store.database.read(partial(read, None))
@@ -164,9 +173,9 @@ def noted_threads(store: Store, owner: str, word: tuple[str, Any] | None = None)
     return list(found.values())
 
 
-def _noted(store: Store, tx: Transaction, row: Row) -> NotedThread:
+def _noted(bodies: Bodies, tx: Transaction, row: Row) -> NotedThread:
     thread_id, graph, created_at, noted_at, expires_at, body, run_id, status, moved_at, error, changed_at = row
-    metadata, ttl = _opened(store, tx, thread_id, body)
+    metadata, ttl = _opened(bodies, tx, thread_id, body)
     return NotedThread(
         thread_id,
         graph,
@@ -229,7 +238,7 @@ def let_go_of_expired(store: Store, most: int = 100) -> int:
 
     def read(tx: Transaction) -> list[tuple[str, Any]]:
         rows = tx.all("list_expired_threads", {"now": store.clock.now(), "most": most})
-        return [(thread_id, _opened(store, tx, thread_id, body)[1]) for thread_id, body in rows]
+        return [(thread_id, _opened(store.bodies, tx, thread_id, body)[1]) for thread_id, body in rows]
 
     found = store.database.read(read)
     for thread_id, ttl in found:

@@ -39,6 +39,11 @@ def event_place(thread_id: str, kind: str, seq: int, at: Instant) -> str:
     return place_of("events", thread_id, kind, seq, at)
 
 
+def notes_place(thread_id: str) -> str:
+    """Return the place of what was said about a thread."""
+    return place_of("thread_notes", thread_id)
+
+
 def item_place(namespace: bytes, key: bytes) -> str:
     """Return the place of an item of the long-term store."""
     return place_of("items", namespace.hex(), key.hex())

@@ -18,7 +18,7 @@ from bide.store.deletion import delete_everything
 from bide.store.prune_plan import LogKey, Plan, plan_thread
 from bide.store.retention import Point, Pruned, Rule
 from bide.store.seal import REFERENCE, is_reference, open_reference
-from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, EVENTS, JOURNAL, RUNS, WAITS
+from bide.store.stored_rows import CHANNEL_LOG, CHECKPOINTS, EVENTS, JOURNAL, NOTES, RUNS, WAITS
 from bide.store.unbegun import promised_points
 
 BATCH = 500
@@ -241,7 +241,7 @@ def unused_blobs(tx: Transaction, bodies: Bodies, thread_id: str) -> set[tuple[s
 
 def _references(tx: Transaction, bodies: Bodies, thread_id: str) -> Iterator[tuple[str, bytes]]:
     params = {"thread_id": thread_id, "kind": REFERENCE, "longest": LONGEST_REFERENCE + len(bodies.owner.encode())}
-    for table in (RUNS, CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, EVENTS):
+    for table in (RUNS, CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, EVENTS, *NOTES):
         for row in tx.all(f"references_{table.name}", params):
             values = table.read(row)
             for column, place in table.places.items():

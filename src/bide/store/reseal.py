@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from bide.errors import CodecError, CorruptDataError, UnknownKeyError
 from bide.store.bodies import Bodies, collect_blobs
 from bide.store.database import Transaction
+from bide.store.notes import rewrite_labels
 from bide.store.pruning import unused_blobs
 from bide.store.recorrelating import rewrite_keys_of_delivery, rewrite_keys_of_wait
 from bide.store.saver_places import (
@@ -28,9 +29,11 @@ from bide.store.seal import REFERENCE, is_reference, open_reference
 from bide.store.stored_rows import (
     BESIDE_THREADS,
     DELIVERIES,
+    NOTES,
     OF_A_THREAD,
     OF_SAVERS,
     PAGE,
+    THREAD_NOTES,
     WAITS,
     Table,
     Values,
@@ -57,7 +60,7 @@ def reseal(store: Store, most: int | None = None) -> int:
     """
     work = _Resealing(store, NO_LIMIT if most is None else most)
     for thread_id in _all_threads(store):
-        for table in OF_A_THREAD:
+        for table in (*OF_A_THREAD, *NOTES):
             work.table(table, thread_id)
         if work.is_over:
             return work.count
@@ -156,6 +159,8 @@ class _Resealing:
             rewrite_keys_of_wait(self.bodies, tx, row["thread_id"], row["wait_id"], new)
         elif table is DELIVERIES:
             rewrite_keys_of_delivery(self.bodies, tx, row["delivery_id"])
+        elif table is THREAD_NOTES:
+            rewrite_labels(self.bodies, tx, row["thread_id"])
         if is_theirs and is_reference(old):
             self.savers.add(row["thread_id"])
         return 1

@@ -12,6 +12,7 @@ from bide.store.bodies import Bodies
 from bide.store.correlating import owned
 from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN
+from bide.store.notes import note_new_thread
 from bide.store.passing import let_go_when_it_ends
 from bide.store.queue_rows import Start
 from bide.store.reads import noticing_damage
@@ -243,8 +244,6 @@ class _Firing:
     def _note(self, row: ScheduleRow, plan: Plan, thread_id: str) -> None:
         """Note what is said about a new thread, and whether it is to be kept."""
         if plan.metadata is not None:
-            from bide.store.notes import note_new_thread  # it knows the store, of which this is a part
-
             note_new_thread(self.writing, row.owner, thread_id, plan.metadata)
         if plan.on_end == "delete":
             let_go_when_it_ends(self.writing.tx, thread_id)

@@ -21,6 +21,7 @@ from bide.store.places import (
     event_place,
     item_place,
     journal_place,
+    notes_place,
     question_place,
 )
 from bide.store.rows import CheckpointRow, JournalRow, Lease, WaitRow
@@ -214,6 +215,16 @@ EVENTS = Table(
 )
 OF_A_THREAD = (RUNS, CHECKPOINTS, CHANNEL_LOG, JOURNAL, WAITS, CONDITIONS, EVENTS)
 """All that a thread is made of, beside its own row and the blobs."""
+
+THREAD_NOTES = Table(
+    "thread_notes",
+    _columns("thread_id updated_at:int expires_at:int? body:bytes"),
+    (),
+    {"body": lambda row: notes_place(row["thread_id"])},
+)
+RUN_NOTES = Table("run_notes", _columns("thread_id run_id body:bytes"), ("run_id",), {"body": _of_start("notes")})
+NOTES = (THREAD_NOTES, RUN_NOTES)
+"""What clients have said about a thread: it goes with it, and does not travel with it."""
 
 BLOB_USES = Table("blob_uses", _columns("thread_id owner hash:bytes"), ("owner", "hash"), {})
 BLOBS = Table(

@@ -13,7 +13,7 @@ from bide.errors import StoreFormatError, UnknownThreadError
 from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.findings import Findings, Verification
-from bide.store.stored_rows import BLOB_USES, PAGE, Values
+from bide.store.stored_rows import BLOB_USES, NOTES, PAGE, Values
 from bide.store.verify_beside import check_beside, check_lost
 from bide.store.verify_course import check_events, check_journal
 from bide.store.verify_history import check_history
@@ -123,8 +123,17 @@ def _check_living(reader: RowReader, thread: Row, now: Instant, *, deep: bool) -
     check_journal(reader, runs, history, deep=deep)
     asked = check_waits(reader, runs, history, owner=owner, deep=deep)
     check_events(reader, runs, history, asked, count=events, deep=deep)
+    _check_notes(reader, deep=deep)
     if deep and reader.is_whole:
         _check_uses(reader)
+
+
+def _check_notes(reader: RowReader, *, deep: bool) -> None:
+    """Look whether what clients have said about the thread can be read."""
+    for table in NOTES:
+        for row in reader.sound(table):
+            if deep:
+                reader.opened(table, row)
 
 
 def _check_uses(reader: RowReader) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bide.store.database import Transaction, queries
 from bide.store.findings import Findings
 from bide.store.sqlite import SqliteDatabase
-from bide.store.stored_rows import BESIDE_THREADS, BLOBS, LANGGRAPH, OF_A_THREAD, PAGE, Table, Values
+from bide.store.stored_rows import BESIDE_THREADS, BLOBS, LANGGRAPH, NOTES, OF_A_THREAD, PAGE, Table, Values
 from bide.store.verify_rows import RESTORE, RowReader
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Look = Callable[[Callable[[Transaction, Findings], None]], None]
 
 _HARMLESS = "They take room, and do no harm: nobody finds them. " + RESTORE
-LOST = ("runs", "checkpoints", "channel_log", "journal", "waits", "events", "blob_uses")
+LOST = ("runs", "checkpoints", "channel_log", "journal", "waits", "events", "blob_uses", "thread_notes", "run_notes")
 
 
 def check_beside(store: Store, look: Look, *, deep: bool) -> None:
@@ -36,7 +36,7 @@ def check_beside(store: Store, look: Look, *, deep: bool) -> None:
 
 def check_lost(tx: Transaction, found: Findings, thread_id: str) -> None:
     """Tell what is left of one thread that is not there."""
-    for table in OF_A_THREAD:
+    for table in (*OF_A_THREAD, *NOTES):
         params = {**dict.fromkeys(table.key, ""), "thread_id": thread_id, "most": 1}
         params |= {name: -(2**62) for name in table.key if table.columns[name] == "int"}
         if tx.all(f"page_{table.name}", params):

@@ -43,7 +43,7 @@ ON CONFLICT (thread_id) DO UPDATE
 SET updated_at = excluded.updated_at, expires_at = excluded.expires_at, body = excluded.body
 
 -- name: read_thread_notes
-SELECT updated_at, expires_at, body
+SELECT body
 FROM thread_notes
 WHERE thread_id = :thread_id
 
@@ -154,3 +154,61 @@ AND run_id = :run_id
 SELECT thread_id
 FROM run_notes
 WHERE run_id = :run_id
+
+-- ── For verify, reseal and retention ───────────────────────────────────────────────────────────────────────────────
+
+-- name: page_thread_notes
+-- A thread has one row of them at most.
+SELECT thread_id, updated_at, expires_at, body
+FROM thread_notes
+WHERE thread_id = :thread_id
+LIMIT :most
+
+-- name: page_run_notes
+SELECT thread_id, run_id, body
+FROM run_notes
+WHERE thread_id = :thread_id
+AND run_id > :run_id
+ORDER BY run_id
+LIMIT :most
+
+-- name: lost_thread_notes
+SELECT DISTINCT thread_id
+FROM thread_notes
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = thread_notes.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: lost_run_notes
+SELECT DISTINCT thread_id
+FROM run_notes
+WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.thread_id = run_notes.thread_id)
+ORDER BY thread_id
+LIMIT :most
+
+-- name: references_thread_notes
+SELECT thread_id, updated_at, expires_at, body
+FROM thread_notes
+WHERE thread_id = :thread_id
+AND length(body) <= :longest
+AND substr(body, 1, 1) = :kind
+
+-- name: references_run_notes
+SELECT thread_id, run_id, body
+FROM run_notes
+WHERE thread_id = :thread_id
+AND length(body) <= :longest
+AND substr(body, 1, 1) = :kind
+
+-- name: reseal_thread_notes_body
+UPDATE thread_notes
+SET body = :new
+WHERE thread_id = :thread_id
+AND body = :old
+
+-- name: reseal_run_notes_body
+UPDATE run_notes
+SET body = :new
+WHERE thread_id = :thread_id
+AND run_id = :run_id
+AND body = :old

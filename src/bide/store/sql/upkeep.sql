@@ -230,7 +230,7 @@ AND substr(body, 1, 1) = :kind
 
 -- name: references_waits
 SELECT thread_id, wait_id, run_id, task_id, node, key, kind, status, consumed, digest, answered_at, answered_via,
-    answered_by, answer_key, settled_in, deadline, remind_at, created_at, question, answer, needs
+    answered_by, answer_key, settled_in, deadline, remind_at, created_at, question, answer, needs, owner, snoozed_until
 FROM waits
 WHERE thread_id = :thread_id
 AND (
