@@ -143,6 +143,8 @@ def test_store_that_cannot_be_opened_has_its_own_exit_code(write):
     ("place", "said"),
     [
         ("nothing.py:app", "There is no file 'nothing.py'"),
+        ("fin.py:app", "Did you mean 'fine.py'?"),
+        ("bare.py", "Keep one in a variable there, such as app = Bide(store, [graph])"),
         ("nothing_here:app", "There is no module 'nothing_here'"),
         ("fine.py:grap", "Did you mean 'graph'? Usable there: graph, builder"),
         ("fine.py:number", "fine.py:number is int"),
@@ -153,11 +155,13 @@ def test_store_that_cannot_be_opened_has_its_own_exit_code(write):
 )
 def test_place_that_leads_nowhere_is_a_mistake_of_the_caller(write, place: str, said: str):
     write("fine.py", "graph = make('a').compile(name='one')\nbuilder = make('b')\nnumber = 5\nempty = []\n")
+    write("bare.py", "")
 
     with pytest.raises(CliError) as caught:
         load(place)
 
     assert said in str(caught.value)
+    assert "--app" not in str(caught.value), "bide serve is told places without it"
     assert caught.value.code == Exit.USAGE
 
 

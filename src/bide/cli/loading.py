@@ -1,4 +1,4 @@
-"""Where graphs come from: `--app shop.py:app` or `--app module:name`.
+"""Where graphs come from: `shop.py:app` or `module:name`, after `--app`, in a `bide.toml`, or given to `bide serve`.
 
 What goes wrong in somebody's own file is told as theirs, with their line, and without a page of ours around it.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bide.store import Store
 
 LONGEST_LINE = 100
-EXAMPLES = "Write --app shop.py:app for a file, or --app shop.agents:app for a module."
+EXAMPLES = "Name a file and what is in it, as in shop.py:app, or a module, as in shop.agents:app."
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def load(place: str) -> Loaded:
     """Import what a place names, and find the application or the graphs in it."""
     source, _, name = place.rpartition(":") if ":" in place else (place, "", "")
     if not source:
-        raise CliError(f"--app {place!r} says neither a file nor a module. {EXAMPLES}", Exit.USAGE)
+        raise CliError(f"{place!r} says neither a file nor a module. {EXAMPLES}", Exit.USAGE)
     module = _import(source)
     found = _named(module, source, name) if name else _only_one(module, source)
     if inspect.isroutine(found):
@@ -97,7 +97,8 @@ def _import(source: str) -> ModuleType:
     """Import a file or a module. Whatever it prints goes to stderr: stdout belongs to the command."""
     is_file = _is_file(source)
     if is_file and not Path(source).is_file():
-        raise CliError(f"There is no file {source!r} in {os.getcwd()!r}. {EXAMPLES}", Exit.USAGE)
+        meant = did_you_mean(source, [one.name for one in Path().glob("*.py")])
+        raise CliError(f"There is no file {source!r} in {os.getcwd()!r}.{meant} {EXAMPLES}", Exit.USAGE)
     folder = _folder_of(source)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -230,7 +231,11 @@ def _only_one(module: ModuleType, source: str) -> Any:
     if len(chosen) == 1:
         return chosen[0]
     if not usable:
-        raise CliError(f"{source} holds neither a Bide application nor a graph. {EXAMPLES}", Exit.USAGE)
+        raise CliError(
+            f"{source} holds neither a Bide application nor a graph. Keep one in a variable there, such as "
+            f"app = Bide(store, [graph]), or name a function that returns one, as in {source}:make.",
+            Exit.USAGE,
+        )
     names = ", ".join(f"{source}:{name}" for name in apps or usable)
     raise CliError(f"{source} holds several. Say which: {names}.", Exit.USAGE)
 
