@@ -79,6 +79,17 @@ def test_page_of_a_thread_shows_where_it_is_its_state_and_its_waits(desk: Desk):
     assert page.form_with("Approve")
 
 
+def test_wait_without_a_title_is_called_after_its_node_where_its_thread_is_named(desk: Desk):
+    wait_id = desk.ask("mail", "order-17")
+
+    inbox, thread = desk.browser.open("/"), desk.browser.open("/inbox/threads/order-17")
+    wait = desk.browser.open(f"/inbox/waits/{wait_id}")
+
+    assert f'<h2><a href="/inbox/waits/{wait_id}">order-17</a></h2>' in inbox.html
+    assert f'<h2><a href="/inbox/waits/{wait_id}">mail</a></h2>' in thread.html
+    assert "<h1>mail</h1>" in wait.html
+
+
 def test_bars_are_as_long_as_the_time_that_was_waited(desk: Desk):
     desk.ask("pay", "t")
     desk.clock.advance("30h")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from bide.server.decisions import LONGEST_COMMENT
 from bide.server.pages.asks import FIELD, PAYLOAD, Ask, Button
 from bide.server.pages.fields import (
     Field,
@@ -28,6 +29,7 @@ class Answer(NamedTuple):
 
     value: Any
     leaf: str | None
+    comment: str | None = None
 
 
 class Refused(Exception):
@@ -54,17 +56,28 @@ def read_answer(ask: Ask, typed: Typed) -> Answer:
     found = misfits(value, dict(ask.schema)) if ask.schema is not None else []
     if found:
         raise _told(ask, found)
-    return Answer(value, typed.get("part") or ask.leaf or None)
+    return Answer(value, typed.get("part") or ask.leaf or None, _comment(ask, typed))
+
+
+def _comment(ask: Ask, typed: Typed) -> str | None:
+    if ask.comment is None:
+        return None
+    said = typed.get(ask.comment.name, "").strip()
+    if len(said) > LONGEST_COMMENT:
+        raise Refused(by_field={ask.comment.name: [f"may have {LONGEST_COMMENT} characters"]})
+    return said or None
 
 
 def shown_again(ask: Ask, typed: Typed, refused: Refused) -> Ask:
     """Return the form as it was filled in, with what is wrong beside it."""
-    names = {field.name for field in ask.fields}
+    asked = ask.fields if ask.comment is None else (*ask.fields, ask.comment)
+    names = {field.name for field in asked}
     fields = tuple(
-        with_value(field, field.value, refused.by_field.get(field.name, ())) for field in filled_in(ask.fields, typed)
+        with_value(field, field.value, refused.by_field.get(field.name, ())) for field in filled_in(asked, typed)
     )
     others = [text for name, texts in refused.by_field.items() if name not in names for text in texts]
-    return replace(ask, fields=fields, problems=(*refused.general, *others), is_open=True)
+    own, beside = (fields, None) if ask.comment is None else (fields[:-1], fields[-1])
+    return replace(ask, fields=own, comment=beside, problems=(*refused.general, *others), is_open=True)
 
 
 def _told(ask: Ask, found: Sequence[Any]) -> Refused:

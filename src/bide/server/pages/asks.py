@@ -17,6 +17,7 @@ from bide.waits.leaves import Leaf, leaves
 GO, STOP, PLAIN = "go", "stop", "plain"
 FIELD = "field."
 PAYLOAD = "json"
+COMMENT = Field("comment", "Comment (optional)", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Ask:
     how: str
     buttons: tuple[Button, ...]
     fields: tuple[Field, ...] = ()
+    comment: Field | None = None
+    """Where something may be said beside a decision."""
     title: str = ""
     """What it is called when it is folded; without it, it is always open."""
     note: str = ""
@@ -88,12 +91,12 @@ def _decision(leaf: Leaf, note: str, label: str) -> Ask:
     options, form = leaf.plain.get("options") or [], leaf.plain.get("form")
     schema = answer_schema(leaf.plain)
     if form is None:
-        return Ask("decide", _options(options), note=note, leaf=label, schema=schema)
+        return Ask("decide", _options(options), comment=COMMENT, note=note, leaf=label, schema=schema)
     fields = _form_fields(form)
     if not options:
         how = "fill" if properties_of(form) else "value"
         return Ask(how, (Button("send", "Send", GO),), fields, note=note, leaf=label, schema=schema)
-    return Ask("decide", _options(options), fields, note=note, leaf=label, schema=schema)
+    return Ask("decide", _options(options), fields, COMMENT, note=note, leaf=label, schema=schema)
 
 
 def _form_fields(form: Mapping[str, Any], given: Any = None) -> tuple[Field, ...]:

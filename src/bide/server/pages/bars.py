@@ -100,4 +100,4 @@ def _waited(wait: Wait, scale: _Scale, end: datetime) -> Bar:
     who = f" by {wait.answered_by}" if wait.answered_by else ""
     words = f"waits for {waited}" if status == "open" else f"{status}{who} after {waited}"
     segment = scale.segment(wait.created_at, until, _TONES.get(status, "off"), words)
-    return Bar(card_of(wait, end).title, words, (segment,), wait_place(wait.id))
+    return Bar(card_of(wait, end).name_in_thread, words, (segment,), wait_place(wait.id))

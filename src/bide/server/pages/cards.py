@@ -40,6 +40,7 @@ class Card:
 
     wait: Wait
     title: str
+    """What it is about; "" where nobody has said that, as of a wait for a fact."""
     needs: str
     """What it waits for, in words that do not say the title again."""
     asks: tuple[Ask, ...]
@@ -53,6 +54,16 @@ class Card:
     def id(self) -> str:
         """Of the wait."""
         return self.wait.id
+
+    @property
+    def name(self) -> str:
+        """How it is called beside waits of other threads."""
+        return self.title or self.wait.thread_id
+
+    @property
+    def name_in_thread(self) -> str:
+        """How it is called where its thread is named already."""
+        return self.title or self.wait.node
 
     @property
     def is_open(self) -> bool:
@@ -105,7 +116,7 @@ def _title(wait: Wait, proposal: Proposal | None) -> str:
             if isinstance(question.get(name), str) and question[name].strip():
                 return in_line(question[name])
     titles = [str(part["title"]) for part in _parts(wait.condition) if part.get("title")]
-    return titles[0] if titles else wait.thread_id
+    return titles[0] if titles else ""
 
 
 def _parts(condition: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -132,5 +143,6 @@ def _details(wait: Wait, title: str, proposal: Proposal | None) -> Any:
         return None
     if isinstance(question, str):
         return question if in_line(question) != question.strip() and in_line(question) == title else None
-    said = {key: value for key, value in question.items() if value != title} if isinstance(question, Mapping) else None
-    return question if said is None else said or None
+    if not isinstance(question, Mapping):
+        return question
+    return {key: value for key, value in question.items() if not title or value != title} or None

@@ -60,7 +60,7 @@ def flash_of(app: Bide, caller: Caller, said: str | None, wait_id: str | None = 
     wait = None if not wait_id else _own_wait(app, caller, wait_id)
     if wait is None:
         return Flash(tone, text)
-    return Flash(tone, text, card_of(wait, wait.created_at).title, thread_place(wait.thread_id))
+    return Flash(tone, text, card_of(wait, wait.created_at).name, thread_place(wait.thread_id))
 
 
 def _own_wait(app: Bide, caller: Caller, wait_id: str) -> Wait | None:

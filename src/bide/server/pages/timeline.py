@@ -150,7 +150,7 @@ def _step(data: Mapping[str, Any]) -> str:
 
 def _asked(wait: Wait) -> str:
     card = card_of(wait, wait.created_at)
-    return f"{wait.node} waits for {card.needs}" + (f": {card.title}" if card.title != wait.thread_id else "")
+    return f"{wait.node} waits for {card.needs}" + (f": {card.title}" if card.title else "")
 
 
 def _detail(kind: str, data: Mapping[str, Any], about: Wait | None) -> str:

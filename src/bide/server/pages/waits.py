@@ -13,7 +13,7 @@ from bide.server.caller import READ, RESOLVE, RUN, Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import need, owned_wait
 from bide.server.native.answering import Given, give
-from bide.server.pages.answering import Refused, chosen_ask, read_answer, shown_again
+from bide.server.pages.answering import Answer, Refused, chosen_ask, read_answer, shown_again
 from bide.server.pages.asks import Ask
 from bide.server.pages.cards import card_of
 from bide.server.pages.look import now_of, page
@@ -80,7 +80,7 @@ def answer(request: Request, server: Server, who: Who, wait_id: str, typed: Form
     ask = chosen_ask(asks, typed)
     try:
         said = read_answer(ask, typed)
-        told = give(server, who, wait_id, Given(said.value, VIA, said.leaf, typed.get("key") or None))
+        told = give(server, who, wait_id, _given(said, typed))
     except Refused as refused:
         return _refused(request, app, who, wait_id, shown_again(ask, typed, refused))
     except Problem as problem:
@@ -93,6 +93,10 @@ def answer(request: Request, server: Server, who: Who, wait_id: str, typed: Form
     return back_to(
         address(_INBOX if typed.get("from") != "thread" else thread_place(told.thread_id), code, wait=wait_id)
     )
+
+
+def _given(said: Answer, typed: Form) -> Given:
+    return Given(said.value, VIA, said.leaf, typed.get("key") or None, comment=said.comment)
 
 
 def _refused(request: Request, app: Bide, caller: Caller, wait_id: str, ask: Ask) -> Response:
