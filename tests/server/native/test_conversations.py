@@ -138,6 +138,16 @@ def test_turn_while_the_last_one_is_worked_on_is_refused_or_put_behind_it(world:
     assert len(world.app.runs("c")) == 2
 
 
+@pytest.mark.parametrize(("text", "ends"), [("teas " * 40, "teas tea…"), ("Which tea?", "Which tea?")])
+def test_question_without_usual_words_is_told_as_one_sentence(world: World, text, ends):
+    world.ask("free", "c", action=text)
+
+    message = world.client.get("/conversations/c").json()["message"]
+
+    assert message.startswith("Waits for an answer: ")
+    assert message.endswith(ends)
+
+
 @pytest.mark.parametrize(
     ("graph", "why"), [("paid", "nobody is asked anything"), ("both", "several questions are open")]
 )

@@ -33,6 +33,10 @@ def question(state: State) -> Any:
     return {"answer": interrupt({"question": "How many?"})}
 
 
+def free(state: State) -> Any:
+    return {"answer": interrupt(state["given"])}
+
+
 def number(state: State) -> Any:
     return {"answer": ask("How many?", schema=int, timeout="2h", default=0)}
 
@@ -70,7 +74,7 @@ def broken(state: State) -> Any:
     raise RuntimeError("the printer is on fire")
 
 
-NODES: tuple[Callable[[State], Any], ...] = (question, number, pay, form, both, reply, paid, asleep, broken)
+NODES: tuple[Callable[[State], Any], ...] = (question, free, number, pay, form, both, reply, paid, asleep, broken)
 
 
 def graphs() -> list[CompiledGraph]:

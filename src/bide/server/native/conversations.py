@@ -14,7 +14,7 @@ from bide.server.context import Context, Server, Who
 from bide.server.door import need, owned_thread
 from bide.server.native.answering import Given, give
 from bide.server.native.described import ID, Asked, IdempotencyKey, LimitedAnswer, Text, refusals
-from bide.server.native.resting import Rest, preferred_wait, rest_of, until_rest
+from bide.server.native.resting import Rest, preferred_wait, rest_of, sentence, until_rest
 from bide.server.problems import Problem, not_found
 from bide.types import RunStatus
 from bide.waits.leaves import leaves
@@ -100,10 +100,8 @@ def _take(call: _Call, turn: Turn) -> None:
     if thread.status is RunStatus.WAITING:
         _answer(call, turn, thread)
     elif thread.status in (RunStatus.BLOCKED, RunStatus.DEAD):
-        detail = (
-            f"Thread {call.thread_id!r} is {thread.status}: {thread.error}. Somebody must see to it, and release it."
-        )
-        raise Problem(409, detail, status=thread.status.value)
+        why = sentence(f"Thread {call.thread_id!r} is {thread.status}: {thread.error}")
+        raise Problem(409, f"{why} Somebody must see to it, and release it.", status=thread.status.value)
     else:
         _start(call, turn, thread)
 

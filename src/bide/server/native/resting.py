@@ -107,7 +107,12 @@ def asked_by(wait: Wait) -> str:
         for name in ("question", "message", "prompt", "title"):
             if isinstance(wait.question.get(name), str):
                 return str(wait.question[name])
-    return wait.title or f"Waits for {wait.waiting_for}."
+    return wait.title or sentence(f"Waits for {wait.waiting_for}")
+
+
+def sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends as it is: what others said may be cut off, or be a question."""
+    return text if text.endswith((".", "…", "?", "!")) else f"{text}."
 
 
 def _said(values: Mapping[str, Any]) -> str | None:
