@@ -65,12 +65,8 @@ class ApiKeys:
 
     def api_keys(self, owner: str | None = None, *, after: str = "", most: int = 100) -> Sequence[ApiKeyRow]:
         """List the keys of an owner, or all; go on behind the last one that was seen."""
-        params = {"after": after, "most": most}
-        if owner is None:
-            rows = self._keeping.database.read(lambda tx: tx.all("list_api_keys", params))
-        else:
-            rows = self._keeping.database.read(lambda tx: tx.all("list_api_keys_of", {**params, "owner": owner}))
-        return [_row(row) for row in rows]
+        params = {"owner": owner, "after": after, "most": most}
+        return [_row(row) for row in self._keeping.database.read(lambda tx: tx.all("list_api_keys", params))]
 
     def revoke_api_key(self, key_id: str) -> bool:
         """Let a key open nothing any more; return whether it did until now."""

@@ -10,16 +10,10 @@ FROM api_keys
 WHERE key_id = :key_id
 
 -- name: list_api_keys
+-- In the order of their ids, whoever's they are: there are few of them.
 SELECT key_id, hash, owner, name, scopes, created_at, expires_at, revoked_at, used_at
 FROM api_keys
-WHERE key_id > :after
-ORDER BY key_id
-LIMIT :most
-
--- name: list_api_keys_of
-SELECT key_id, hash, owner, name, scopes, created_at, expires_at, revoked_at, used_at
-FROM api_keys
-WHERE owner = :owner
+WHERE owner = coalesce(:owner, owner)
 AND key_id > :after
 ORDER BY key_id
 LIMIT :most
