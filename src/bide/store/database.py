@@ -148,13 +148,19 @@ def queries(folder: str = "") -> Mapping[str, str]:
     return found
 
 
+_NAMED = re.compile(r"^-- (name|part): (\w+)\n(.*?)(?=^-- (?:name|part): |\Z)", re.MULTILINE | re.DOTALL)
+_PART = re.compile(r"/\* part: (\w+) \*/")
+
+
 def parse_queries(text: str) -> dict[str, str]:
-    """Split a file at its `-- name:` lines; other comments are for the reader."""
-    named: dict[str, str] = {}
-    for part in re.split(r"^-- name: ", text, flags=re.MULTILINE)[1:]:
-        name, _, body = part.partition("\n")
-        named[name.strip()] = "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
-    return named
+    """Split a file at its `-- name:` lines; other comments are for the reader.
+
+    What several queries of a file share stands once, below `-- part:`, and is put in where `/* part: … */` says so.
+    """
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
+    for kind, name, body in _NAMED.findall(text):
+        found[kind][name] = "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
+    return {name: _PART.sub(lambda part: found["part"][part[1]], body) for name, body in found["name"].items()}
 
 
 _PIECE = re.compile(r"'(?:[^']|'')*'|--[^\n]*|;|[^';-]+|-")

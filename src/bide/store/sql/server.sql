@@ -82,8 +82,8 @@ DELETE FROM run_notes
 WHERE thread_id = :thread_id
 AND run_id = :run_id
 
--- name: list_noted_threads
--- Newest first, served by threads_of_owner.
+-- part: noted_thread
+-- A thread with what was said about it, and with its live run, or else its newest.
 SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
     r.error,
     (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
@@ -98,47 +98,24 @@ LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
     ),
     (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id)
 )
+
+-- name: list_noted_threads
+-- Newest first, served by threads_of_owner.
+/* part: noted_thread */
 WHERE t.owner = :owner
 ORDER BY t.created_at DESC, t.thread_id DESC
 LIMIT :most
 
 -- name: list_labelled_threads
 -- The same among those with a label.
-SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
-    r.error,
-    (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
-FROM thread_labels k
-JOIN threads t ON t.thread_id = k.thread_id
-LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
-LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
-    (
-        SELECT l.run_id
-        FROM runs l
-        WHERE l.thread_id = t.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    ),
-    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id)
-)
-WHERE k.label = :label
-AND t.owner = :owner
+/* part: noted_thread */
+WHERE t.owner = :owner
+AND t.thread_id IN (SELECT k.thread_id FROM thread_labels k WHERE k.label = :label)
 ORDER BY t.created_at DESC, t.thread_id DESC
 LIMIT :most
 
 -- name: show_noted_thread
-SELECT t.thread_id, t.graph, t.created_at, n.updated_at, n.expires_at, n.body, r.run_id, r.status, r.updated_at,
-    r.error,
-    (SELECT c.created_at FROM checkpoints c WHERE c.thread_id = t.thread_id AND c.ns = '' ORDER BY c.seq DESC LIMIT 1)
-FROM threads t
-LEFT JOIN thread_notes n ON n.thread_id = t.thread_id
-LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
-    (
-        SELECT l.run_id
-        FROM runs l
-        WHERE l.thread_id = t.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    ),
-    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id)
-)
+/* part: noted_thread */
 WHERE t.thread_id = :thread_id
 AND t.owner = :owner
 
