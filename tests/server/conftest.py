@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from bide import Bide, Store
+from bide import Bide, CompiledGraph, Store
 from bide.server import Settings, create_app
 from tests.server.graphs import all_graphs
 from tests.server.running import running_server
@@ -30,6 +30,7 @@ class Running:
 
 
 Serve = Callable[..., Running]
+Graphs = Callable[[], list[CompiledGraph]]
 
 
 @pytest.fixture(params=SERVED)
@@ -40,12 +41,18 @@ def served_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 
 
 @pytest.fixture
-def serve(served_store: Store) -> Iterator[Serve]:
-    """Start a server with these settings; several share the store."""
+def served_graphs() -> Graphs:
+    """What makes the graphs of a server; a folder of tests may have its own."""
+    return all_graphs
+
+
+@pytest.fixture
+def serve(served_store: Store, served_graphs: Graphs) -> Iterator[Serve]:
+    """Start a server with these settings, with a worker or without; several share the store."""
     with ExitStack() as until_the_end:
 
         def start(settings: Settings | None = None, *, worker: bool = True) -> Running:
-            app = Bide(served_store, all_graphs())
+            app = Bide(served_store, served_graphs())
             if worker:
                 until_the_end.enter_context(app.worker(poll=0.05))
             settings = settings or Settings()
