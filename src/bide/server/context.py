@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 
@@ -47,4 +47,3 @@ def caller_of(request: Request) -> Caller:
 
 Server = Annotated[Context, Depends(context_of)]
 Who = Annotated[Caller, Depends(caller_of)]
-Json = Any

@@ -22,7 +22,6 @@ from bide.server.streams.story import Story
 from bide.store.tail import LineRow, StepRow
 from bide.types import WaitStatus
 
-CHANNELS = ("values", "updates", "messages", "tools", "lifecycle", "input", "checkpoints", "tasks", "custom")
 ALL_MODES = ("values", "updates", "messages-tuple", "custom", "tasks", "checkpoints", "subgraphs")
 """What a run tells that the thread protocol starts: whoever subscribes later may want any of it."""
 NUMBERS, OWN = 4096, 1024
