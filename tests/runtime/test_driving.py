@@ -182,6 +182,23 @@ def test_run_whose_end_could_not_be_written_is_given_back_and_counted(
     assert here.settle() == ["done"]
 
 
+def test_run_that_could_not_be_read_because_the_database_was_away_is_given_back_and_not_blocked(
+    world: MakeWorld, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bide import StoreUnavailableError
+
+    here = world(graph(lambda state: {"answer": 1}))
+    run = here.app.start("asks", {"given": 1})
+    monkeypatch.setattr(store, "open_claim", lambda _: (_ for _ in ()).throw(StoreUnavailableError("it is away")))
+
+    assert [one.outcome for one in here.app.run_ready()] == ["given back"]
+    monkeypatch.undo()
+    here.app.tend()
+
+    assert here.settle() == ["done"]
+    assert here.app.get(run.thread_id).values["answer"] == 1
+
+
 def test_answer_between_the_reading_and_the_taking_of_a_thread_is_not_forgotten(
     world: MakeWorld, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from bide.errors import BideError, GraphDrained, LeaseLostError, StoreError
+from bide.errors import BideError, GraphDrained, LeaseLostError, StoreBusyError, StoreError, StoreUnavailableError
 from bide.graph.accepting import accepted
 from bide.graph.pages import told
 from bide.runtime.registered import Graphs
@@ -33,6 +33,11 @@ def drive(store: Store, graphs: Graphs, claim: Claim, control: RunControl | None
     try:
         graph = graphs.get(claim.graph).graph
         given, config, options = accepted(graph.spec, store.open_claim(claim))
+    except (StoreBusyError, StoreUnavailableError) as problem:
+        # That is no matter of this run: it is as good as before, as soon as the database is back.
+        logger.warning("Run %s on thread %r could not be read: %s", lease.run_id, lease.thread_id, problem)
+        store.let_go(lease)
+        return Driven(claim, "given back", problem)
     except Exception as problem:
         logger.exception("Run %s on thread %r cannot be begun.", lease.run_id, lease.thread_id)
         _refuse(store, claim, problem, RunStatus.BLOCKED)
