@@ -7,6 +7,8 @@ from typing import NamedTuple
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from bide.clock import Instant
+
 LONGEST = 16 * 1024
 """More bytes are no credential, whatever they are."""
 
@@ -18,6 +20,8 @@ class Credential(NamedTuple):
     is_ambient: bool = False
     csrf: str = ""
     """What a page must say again when it changes something with a credential that is sent by itself."""
+    ends_at: Instant | None = None
+    """When the session is over in which it was sent, if it was sent in one."""
 
 
 def credential_of(scope: Scope) -> Credential | None:

@@ -14,7 +14,7 @@ from bide.errors import BideError, SettingsError
 from bide.server.auth.credentials import Credential
 from bide.server.auth.custom import CustomAuth
 from bide.server.auth.keys import find_key
-from bide.server.auth.refusal import unauthenticated
+from bide.server.auth.refusal import Refused, unauthenticated
 from bide.server.auth.tokens import Tokens
 from bide.server.auth.users import caller_for
 from bide.server.caller import ANONYMOUS, Caller
@@ -32,6 +32,10 @@ class Gate(Protocol):
 
     async def caller(self, request: Request, credential: Credential | None) -> Caller:
         """Return who has sent a request, or raise `Refused`."""
+        ...
+
+    async def admits(self, credential: Credential) -> bool:
+        """Whether a credential that was let in before would be let in now."""
         ...
 
 
@@ -58,6 +62,10 @@ class OpenGate:
         """Let everybody in."""
         return self.everybody
 
+    async def admits(self, credential: Credential) -> bool:
+        """Let everybody stay."""
+        return True
+
 
 class KeyGate:
     """API keys: whoever calls acts for the key's owner, with the key's scopes."""
@@ -71,6 +79,10 @@ class KeyGate:
         if credential is None:
             raise unauthenticated("No key was sent: give it as `x-api-key`, or as `Authorization: Bearer …`.")
         return await run_in_threadpool(self._known, credential.text)
+
+    async def admits(self, credential: Credential) -> bool:
+        """Look whether it was revoked meanwhile, or has expired."""
+        return await run_in_threadpool(find_key, self.store, credential.text) is not None
 
     def _known(self, key: str) -> Caller:
         row = find_key(self.store, key)
@@ -109,6 +121,14 @@ class TokenGate:
             raise unauthenticated("No token was sent: give it as `Authorization: Bearer …`.")
         return await run_in_threadpool(self.tokens.caller, credential.text)
 
+    async def admits(self, credential: Credential) -> bool:
+        """Check it again: it has expired, or the key that signed it is gone."""
+        try:
+            await run_in_threadpool(self.tokens.caller, credential.text)
+        except Refused as refused:
+            return refused.status != 401  # an issuer that cannot be reached shuts nobody out
+        return True
+
 
 class CustomGate:
     """The application's own handler decides."""
@@ -124,6 +144,10 @@ class CustomGate:
         if not user.is_authenticated:
             raise unauthenticated("The application does not know who this is.")
         return caller_for(user, self.custom)
+
+    async def admits(self, credential: Credential) -> bool:
+        """Let them stay: the handler is asked about requests, and this is none."""
+        return True
 
 
 def _showing(scope: Scope, credential: str) -> Scope:

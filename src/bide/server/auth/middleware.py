@@ -16,11 +16,13 @@ from bide.errors import BideError
 from bide.server.auth.access import PUBLIC, need_of
 from bide.server.auth.credentials import Credential, credential_of
 from bide.server.auth.gate import Gate, OpenGate
+from bide.server.auth.holding import serve_while
 from bide.server.auth.paths import path_of
 from bide.server.auth.rate_limit import Limiter, too_many
 from bide.server.auth.refusal import Refused, refuse
 from bide.server.auth.sessions import Sessions, cookie_of
 from bide.server.auth.sharing import check_shared
+from bide.server.auth.standing import Standings
 from bide.server.auth.strangers import check_csrf, check_host, check_origin
 from bide.server.caller import Caller
 from bide.server.problems import status_of
@@ -44,6 +46,7 @@ class Authentication:
         self.sessions = sessions
         self.settings = settings
         self.limiter = limiter
+        self.standings = Standings(gate, store.clock, settings.heartbeat)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on together with who has sent it."""
@@ -52,7 +55,7 @@ class Authentication:
             return
         read = Reread(receive)
         try:
-            scope[CALLER] = await self._admitted(scope, read)
+            scope[CALLER], credential = await self._admitted(scope, read)
         except Refused as refused:
             await self._turn_away(refused, scope, receive, send)
             return
@@ -61,13 +64,16 @@ class Authentication:
             headers = {"Retry-After": "1"} if status == 503 else {}
             await refuse(Refused(status, str(problem), headers), scope, receive, send)
             return
-        await self.app(scope, read.again, send)
+        if credential is None:
+            await self.app(scope, read.again, send)
+        else:
+            await serve_while(self.standings.of(credential), self.app, scope, read.again, send)
 
-    async def _admitted(self, scope: Scope, read: Reread) -> Caller:
+    async def _admitted(self, scope: Scope, read: Reread) -> tuple[Caller, Credential | None]:
         need = need_of(scope.get("method", "GET"), path_of(scope))
         is_open = isinstance(self.gate, OpenGate)
         if need.scope == PUBLIC:
-            return self.gate.everybody if isinstance(self.gate, OpenGate) else NOBODY
+            return (self.gate.everybody if isinstance(self.gate, OpenGate) else NOBODY), None
         is_socket = scope["type"] == "websocket"
         asked = {**scope, "type": "http", "method": "GET"} if is_socket else scope
         request = Request(asked, _nothing if is_socket else read)
@@ -83,7 +89,7 @@ class Authentication:
         if not caller.may(need.scope):
             raise Refused(403, f"This key may not do that: it needs the scope {need.scope!r}.")
         await check_shared(self.store, caller, scope)
-        return caller
+        return caller, credential
 
     async def _credential(self, scope: Scope) -> Credential | None:
         """Return what the headers show; the cookie counts only where they show nothing."""

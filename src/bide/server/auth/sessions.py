@@ -62,7 +62,7 @@ class Sessions:
         if self.clock.now() >= expires_at:
             return None
         csrf = hmac.digest(derive(key, b"csrf"), sealed[:_NONCE], "sha256").hex()
-        return Credential(credential, is_ambient=True, csrf=csrf)
+        return Credential(credential, is_ambient=True, csrf=csrf, ends_at=expires_at)
 
 
 def cookie_of(scope: Scope) -> str:

@@ -174,7 +174,9 @@ function listen() {
   mine.addEventListener("error", () => {
     live.classList.add("is-lost");
     live.textContent = "reconnecting…";
-    if (mine.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === mine) listen(); }, 1000);
+    if (mine.readyState !== EventSource.CLOSED) return;
+    // It was refused, and does not say why: whoever must sign in again is led there when the page is asked for.
+    setTimeout(() => { if (stream === mine) { listen(); refresh(); } }, 1000);
   });
 }
 
