@@ -174,6 +174,11 @@ class RunStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nobody drives it, or is about to: it is over, or somebody else must do something first."""
+        return self not in (RunStatus.QUEUED, RunStatus.READY, RunStatus.RUNNING)
+
 
 class WaitStatus(StrEnum):
     """Where a wait stands."""

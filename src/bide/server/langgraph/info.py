@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from bide import __version__
+from bide.errors import BideError
 from bide.server.context import Server
 from bide.server.langgraph.wire import read_bool
 from bide.server.problems import Problem
@@ -34,6 +35,6 @@ def ok(ctx: Server, check_db: str = "") -> dict[str, bool]:
     if read_bool(check_db):
         try:
             ctx.app.store.database.read(lambda tx: tx.one("made_at", {}))
-        except Exception as problem:
+        except BideError as problem:
             raise Problem(500, "The database does not answer.", ok=False) from problem
     return {"ok": True}

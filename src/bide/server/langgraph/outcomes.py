@@ -14,7 +14,6 @@ from bide.server.context import Context
 from bide.server.langgraph.shapes import asked, error_shape
 from bide.server.langgraph.wire import jsonable
 from bide.server.payloads import interrupt_of
-from bide.server.streams.run_stream import RESTING
 from bide.types import RunStatus
 
 INTERRUPT, ERROR = "__interrupt__", "__error__"
@@ -52,7 +51,7 @@ async def resting(ctx: Context, thread_id: str, run_id: str) -> AsyncIterator[Ru
         while not ctx.stopping.is_set():
             row = await run_sync(ctx.app.store.run, thread_id, run_id)
             status = RunStatus.CANCELLED if row is None else row.status
-            if status in RESTING:
+            if status.is_at_rest:
                 yield status
                 return
             if not await watch.news(ctx.settings.heartbeat):

@@ -23,7 +23,6 @@ LONGEST = 300
 """Seconds that a client may wait in one request."""
 _LOOK = 2.0
 """Seconds after which one looks also if nobody has told of anything."""
-_ON_ITS_WAY = (RunStatus.QUEUED, RunStatus.READY, RunStatus.RUNNING)
 
 Standing = Literal["new", "queued", "running", "waiting", "blocked", "dead", "done", "failed", "cancelled"]
 
@@ -73,7 +72,7 @@ async def until_rest(server: Context, thread_id: str, seconds: float) -> bool:
 def is_at_rest(app: Bide, thread_id: str) -> bool:
     """Whether nobody drives a thread, or is about to."""
     found = read_shown(app.store, thread_id)
-    return found is None or found.run is None or found.run.status not in _ON_ITS_WAY
+    return found is None or found.run is None or found.run.status.is_at_rest
 
 
 def rest_of(app: Bide, thread_id: str) -> Rest:

@@ -31,7 +31,8 @@ from bide.types import RunStatus
 router = pages_router()
 
 PAGE = 50
-LIVE = ("ready", "running", "waiting", "queued")
+_GOES_ON = ("ready", "running", "waiting", "queued")
+"""In these, the life of a thread reaches up to now."""
 _STATUSES = ("waiting", "running", "ready", "queued", "done", "failed", "cancelled", "blocked", "dead")
 
 Text = Annotated[str, Query(max_length=300)]
@@ -84,7 +85,7 @@ def thread_page(
     events, is_clipped = events_of(app, thread_id)
     every = [wait_of(app.graphs, row) for row in app.store.waits_of(thread_id)]
     spoken = _spoken(app, found)
-    end = now if str(found.status) in LIVE else (found.updated_at or now)
+    end = now if str(found.status) in _GOES_ON else (found.updated_at or now)
     return page(
         request,
         "thread.html",

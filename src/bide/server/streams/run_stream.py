@@ -12,8 +12,6 @@ from bide.server.streams.sse import HEARTBEAT, Part, Pulse, frame
 from bide.server.streams.story import Story
 from bide.types import RunStatus
 
-RESTING = (RunStatus.WAITING, RunStatus.DONE, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED, RunStatus.DEAD)
-
 
 class RunStream:
     """Somebody who streams a run."""
@@ -76,7 +74,7 @@ class RunStream:
 
         How it stands is read first: whatever it told before it came to rest is in the log by then.
         """
-        return (log.read() or []) if self._status() in RESTING else None
+        return (log.read() or []) if self._status().is_at_rest else None
 
     def _status(self) -> RunStatus:
         row = self.ctx.app.store.run(self.story.thread_id, self.story.run_id)
