@@ -12,7 +12,7 @@ import pytest
 
 from bide.clock import SystemClock
 from bide.errors import StoreUnavailableError
-from bide.store.database import queries
+from bide.store.database import parse_queries, queries
 from bide.store.migrate import migrate
 from bide.store.postgres import PostgresDatabase
 from bide.store.postgres_sql import Statements, checked_schema, our_tables, render, statement_of
@@ -139,3 +139,15 @@ def test_value_comes_back_as_it_was_whatever_it_is(connection, value):
 def test_name_that_is_none_for_a_schema_is_refused(name):
     with pytest.raises(StoreUnavailableError, match="is no name for a schema: use a–z, A–Z, 0–9 and _"):
         checked_schema(name)
+
+
+def test_part_stands_in_every_query_that_names_it_and_is_none_itself():
+    part = "-- part: all\n-- Of both.\nSELECT a\nFROM t\n\n"
+    text = f"{part}-- name: one\n/* part: all */\nWHERE a = :a\n\n-- name: every\n/* part: all */\n"
+
+    assert parse_queries(text) == {"one": "SELECT a\nFROM t\nWHERE a = :a", "every": "SELECT a\nFROM t"}
+
+
+def test_part_that_is_not_in_the_file_is_missed_when_it_is_read():
+    with pytest.raises(KeyError, match="elsewhere"):
+        parse_queries("-- name: one\n/* part: elsewhere */\n")

@@ -1,6 +1,18 @@
 -- Listing threads, newest first, page after page. A thread shows its live run, or else the newest that is queued, or
 -- else its newest; each is one step in an index, however many runs a thread has had. An empty filter lets all pass.
 
+-- part: shown_run
+coalesce(
+    (
+        SELECT l.run_id
+        FROM runs l
+        WHERE l.thread_id = t.thread_id
+        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
+    ),
+    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id AND q.status = 'queued'),
+    (SELECT max(n.run_id) FROM runs n WHERE n.thread_id = t.thread_id)
+)
+
 -- name: list_threads_by_age
 -- Served by threads_by_age: the threads of one page first, and then the run of each.
 SELECT t.thread_id, t.owner, t.graph, t.parent, t.created_at, r.run_id, r.status, r.updated_at, r.error
@@ -13,16 +25,7 @@ FROM (
     ORDER BY created_at DESC, thread_id DESC
     LIMIT :most
 ) t
-LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
-    (
-        SELECT l.run_id
-        FROM runs l
-        WHERE l.thread_id = t.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    ),
-    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id AND q.status = 'queued'),
-    (SELECT max(n.run_id) FROM runs n WHERE n.thread_id = t.thread_id)
-)
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = /* part: shown_run */
 ORDER BY t.created_at DESC, t.thread_id DESC
 
 -- name: list_threads_by_status
@@ -50,16 +53,7 @@ AND r.run_id = few.run_id
 AND (t.created_at, t.thread_id) < (:created_at, :after)
 AND (:graph = '' OR t.graph = :graph)
 AND (:is_owned = 0 OR t.owner = :owner)
-AND r.run_id = coalesce(
-    (
-        SELECT l.run_id
-        FROM runs l
-        WHERE l.thread_id = t.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    ),
-    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id AND q.status = 'queued'),
-    (SELECT max(n.run_id) FROM runs n WHERE n.thread_id = t.thread_id)
-)
+AND r.run_id = /* part: shown_run */
 ORDER BY t.created_at DESC, t.thread_id DESC
 LIMIT :most
 
@@ -76,40 +70,10 @@ FROM (
     ORDER BY created_at DESC, thread_id DESC
     LIMIT :most
 ) t
-LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = coalesce(
-    (
-        SELECT l.run_id
-        FROM runs l
-        WHERE l.thread_id = t.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    ),
-    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id AND q.status = 'queued'),
-    (SELECT max(n.run_id) FROM runs n WHERE n.thread_id = t.thread_id)
-)
+LEFT JOIN runs r ON r.thread_id = t.thread_id AND r.run_id = /* part: shown_run */
 ORDER BY t.created_at DESC, t.thread_id DESC
 
 -- name: read_thread_shown
-SELECT t.thread_id, t.owner, t.graph, t.parent, t.created_at, coalesce(
-    (
-        SELECT l.run_id
-        FROM runs l
-        WHERE l.thread_id = t.thread_id
-        AND l.status IN ('ready', 'running', 'waiting', 'blocked', 'dead')
-    ),
-    (SELECT max(q.run_id) FROM runs q WHERE q.thread_id = t.thread_id AND q.status = 'queued'),
-    (SELECT max(n.run_id) FROM runs n WHERE n.thread_id = t.thread_id)
-)
+SELECT t.thread_id, t.owner, t.graph, t.parent, t.created_at, /* part: shown_run */
 FROM threads t
 WHERE t.thread_id = :thread_id
-
--- name: list_open_waits_of_thread
--- Served by waits_of_thread.
-SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
-       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner, w.snoozed_until
-FROM waits w
-JOIN threads t ON t.thread_id = w.thread_id
-WHERE w.thread_id = :thread_id
-AND w.consumed = 0
-AND w.status = 'open'
-ORDER BY w.created_at, w.wait_id

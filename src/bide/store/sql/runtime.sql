@@ -362,21 +362,21 @@ AND status IN ('dead', 'blocked')
 
 -- ── Waking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- name: find_wait
+-- part: wait
+-- A wait as `WaitView` reads it, with the graph and the owner of its thread.
 SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
        w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
        t.graph, t.owner, w.snoozed_until
 FROM waits w
 JOIN threads t ON t.thread_id = w.thread_id
+
+-- name: find_wait
+/* part: wait */
 WHERE w.wait_id = :wait_id
 
 -- name: list_inbox
 -- The inbox, page after page: those who wait longest come first. Served by waits_by_age.
-SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
-       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner, w.snoozed_until
-FROM waits w
-JOIN threads t ON t.thread_id = w.thread_id
+/* part: wait */
 WHERE w.status = 'open'
 AND w.consumed = 0
 AND (:only_timeless = 0 OR w.deadline IS NULL)
@@ -387,11 +387,7 @@ LIMIT :most
 
 -- name: list_inbox_of_owner
 -- The same for one owner. Served by waits_of_owner.
-SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
-       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner, w.snoozed_until
-FROM waits w
-JOIN threads t ON t.thread_id = w.thread_id
+/* part: wait */
 WHERE w.status = 'open'
 AND w.consumed = 0
 AND w.owner = :owner
@@ -403,11 +399,7 @@ LIMIT :most
 
 -- name: list_due_inbox
 -- Those with a deadline, the next one first. Served by waits_due.
-SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
-       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner, w.snoozed_until
-FROM waits w
-JOIN threads t ON t.thread_id = w.thread_id
+/* part: wait */
 WHERE w.status = 'open'
 AND w.consumed = 0
 AND w.deadline IS NOT NULL
@@ -419,11 +411,7 @@ LIMIT :most
 
 -- name: list_due_inbox_of_owner
 -- The same for one owner. Served by waits_due_of_owner.
-SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
-       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner, w.snoozed_until
-FROM waits w
-JOIN threads t ON t.thread_id = w.thread_id
+/* part: wait */
 WHERE w.status = 'open'
 AND w.consumed = 0
 AND w.owner = :owner
@@ -435,12 +423,16 @@ ORDER BY w.deadline, w.wait_id
 LIMIT :most
 
 -- name: list_waits_of_thread
-SELECT w.wait_id, w.thread_id, w.run_id, w.task_id, w.node, w.key, w.kind, w.status, w.consumed, w.question, w.answer,
-       w.answered_at, w.answered_via, w.answered_by, w.answer_key, w.deadline, w.remind_at, w.created_at, w.needs,
-       t.graph, t.owner, w.snoozed_until
-FROM waits w
-JOIN threads t ON t.thread_id = w.thread_id
+/* part: wait */
 WHERE w.thread_id = :thread_id
+ORDER BY w.created_at, w.wait_id
+
+-- name: list_open_waits_of_thread
+-- Served by waits_of_thread.
+/* part: wait */
+WHERE w.thread_id = :thread_id
+AND w.consumed = 0
+AND w.status = 'open'
 ORDER BY w.created_at, w.wait_id
 
 -- name: settle_wait
