@@ -36,10 +36,13 @@ AND (used_at IS NULL OR used_at < :now)
 INSERT INTO audit (entry_id, owner, actor, action, subject, thread_id, at, body)
 VALUES (:entry_id, :owner, :actor, :action, :subject, :thread_id, :at, :body)
 
--- name: list_audit
--- Served by audit_by_age, backwards: ids sort by time.
+-- part: entry
 SELECT entry_id, owner, actor, action, subject, thread_id, at, body
 FROM audit
+
+-- name: list_audit
+-- Served by audit_by_age, backwards: ids sort by time.
+/* part: entry */
 WHERE owner = :owner
 AND entry_id < :before
 ORDER BY entry_id DESC
@@ -47,8 +50,7 @@ LIMIT :most
 
 -- name: list_audit_of_subject
 -- Served by audit_of_subject.
-SELECT entry_id, owner, actor, action, subject, thread_id, at, body
-FROM audit
+/* part: entry */
 WHERE subject = :subject
 AND owner = :owner
 AND entry_id < :before
@@ -57,8 +59,7 @@ LIMIT :most
 
 -- name: list_audit_of_thread
 -- Served by audit_of_thread.
-SELECT entry_id, owner, actor, action, subject, thread_id, at, body
-FROM audit
+/* part: entry */
 WHERE thread_id = :thread_id
 AND owner = :owner
 AND entry_id < :before
@@ -68,8 +69,7 @@ LIMIT :most
 -- ── For verify and reseal ──────────────────────────────────────────────────────────────────────────────────────────
 
 -- name: page_audit
-SELECT entry_id, owner, actor, action, subject, thread_id, at, body
-FROM audit
+/* part: entry */
 WHERE entry_id > :entry_id
 ORDER BY entry_id
 LIMIT :most
