@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from bide.errors import LeaseLostError
 from bide.graph.durability import Writer
 from bide.store import Store
-from bide.store.rows import JournalRow, Lease, WaitRow
+from bide.store.rows import JournalRow, Lease, RunRow, WaitRow
+from bide.store.writes import lost
 from bide.types import Durability, WaitStatus
 
 
@@ -30,6 +31,13 @@ class Hold:
         self.journal: tuple[JournalRow, ...] = ()
         """What was read of the step under way: for graphs inside its tasks, which look for their own lines in it."""
         self.waits: tuple[WaitRow, ...] = ()
+
+    def check_read(self, run: RunRow | None) -> None:
+        """Raise LeaseLostError if the run was claimed and is another's by now: what was read is its successor's work,
+        and to judge it by what this call was given would blame the run for nothing."""
+        lease = self.lease
+        if lease is not None and (run is None or (run.run_id, run.epoch) != (lease.run_id, lease.epoch)):
+            raise lost(lease)
 
     def note(self, answers: Mapping[str, bytes], *, forget: bool) -> None:
         """Know what taking the thread has changed of what was read."""

@@ -397,6 +397,7 @@ class Recorder:
             self._check_reference(self.reference, stored)
         if stored is None:
             return NOTHING._replace(thread_id=hold.thread_id, place=self.store.database.path)
+        hold.check_read(stored.run)
         hold.uid, hold.journal, hold.waits = stored.uid, stored.journal, stored.waits
         hold.parent, hold.owner = stored.parent, stored.owner
         return self._migrated(self.pages.loaded(stored))
