@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from threading import Event
 from typing import Annotated, Any, TypedDict
 
 from bide import END, START, CompiledGraph, Done, NotDone, StateGraph, sleep, step, wait_for
@@ -25,10 +26,12 @@ class State(TypedDict):
 class Parcels:
     """The graph, with the world outside."""
 
-    def __init__(self, place: Place, nap: str = "150ms") -> None:
+    def __init__(self, place: Place, nap: str = "150ms", thinks: float = 0.0) -> None:
         self.ledger = place.ledger
         self.insert = place.insert_booking
         self.nap = nap
+        self.thinks = thinks
+        """For how many seconds each node thinks, when its steps are made and nothing of it is committed yet."""
 
     # ── Effects ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -48,7 +51,7 @@ class Parcels:
         return what
 
     def once(self, parcel: str, what: str) -> str:
-        return step(self.have_once, parcel, what, effect="once", verify=self.verify(what))
+        return step(self.have_once, parcel, what, key=what, effect="once", verify=self.verify(what))
 
     def booked(self, parcel: str, what: str) -> str:
         return step(self.write, parcel, what, effect="tx")
@@ -57,36 +60,36 @@ class Parcels:
 
     def take_in(self, state: State) -> dict[str, Any]:
         parcel = state["parcel"]
-        return {
-            "told": [
-                step(self.ask_for, parcel, "reserve"),
-                self.once(parcel, "charge"),
-                self.booked(parcel, "booked"),
-            ]
-        }
+        return self.tell(
+            step(self.ask_for, parcel, "reserve"),
+            self.once(parcel, "charge"),
+            self.booked(parcel, "booked"),
+        )
 
     def be_paid(self, state: State) -> dict[str, Any]:
         parcel = state["parcel"]
         wake = wait_for(event("paid", match={"parcel": parcel}))
-        return {"told": [f"paid {wake.value['amount']}", self.booked(parcel, "paid")]}
+        return self.tell(f"paid {wake.value['amount']}", self.booked(parcel, "paid"))
 
     def rest(self, state: State) -> dict[str, Any]:
         sleep(self.nap)
-        return {"told": [self.booked(state["parcel"], "rested")]}
+        return self.tell(self.booked(state["parcel"], "rested"))
 
     def decide(self, state: State) -> dict[str, Any]:
         wake = wait_for(approval("Send it?", options=["yes", "no"]))
-        return {"told": [wake.value, self.booked(state["parcel"], "decided")]}
+        return self.tell(wake.value, self.booked(state["parcel"], "decided"))
 
     def send(self, state: State) -> dict[str, Any]:
         parcel = state["parcel"]
-        return {
-            "told": [
-                self.once(parcel, "post"),
-                step(self.ask_for, parcel, "notify"),
-                self.booked(parcel, "sent"),
-            ]
-        }
+        return self.tell(
+            self.once(parcel, "post"),
+            step(self.ask_for, parcel, "notify"),
+            self.booked(parcel, "sent"),
+        )
+
+    def tell(self, *lines: str) -> dict[str, Any]:
+        Event().wait(self.thinks)
+        return {"told": list(lines)}
 
     def graph(self) -> CompiledGraph:
         nodes = [self.take_in, self.be_paid, self.rest, self.decide, self.send]
@@ -102,3 +105,8 @@ class Parcels:
 def build(place: Place) -> list[CompiledGraph]:
     """The graphs of a worker."""
     return [Parcels(place).graph()]
+
+
+def build_thoughtful(place: Place) -> list[CompiledGraph]:
+    """The graphs of a worker that is most often stopped just before it commits, and so is its successor."""
+    return [Parcels(place, thinks=0.05).graph()]
