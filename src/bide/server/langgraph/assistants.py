@@ -132,7 +132,7 @@ def set_latest(ctx: Server, caller: Who, assistant_id: str, asked: Latest) -> Fi
         return there.shown()
     row = Assistants(ctx.app.store).choose(caller.owner, there.assistant_id, asked.version)
     if row is None:
-        raise Problem(404, f"Assistant {assistant_id!r} has no version {asked.version}.")
+        raise Problem(404, f"Assistant {assistant_id!r} has no version {asked.version}. See its versions.")
     return assistant_of(row).shown()
 
 

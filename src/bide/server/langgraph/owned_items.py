@@ -85,7 +85,7 @@ class OwnedItems:
         if any("." in label for label in namespace):
             raise Problem(422, "Labels of a namespace cannot hold periods: in addresses, they stand between labels.")
         if not self._root and namespace and namespace[0].startswith(_MARK):
-            raise Problem(422, f"The namespace {namespace[0]!r} is the server's own.")
+            raise Problem(422, f"The namespace {namespace[0]!r} is the server's own. Begin with another label.")
         return (*self._root, *namespace)
 
     def _shown(self, item: Item) -> dict[str, Any]:

@@ -164,7 +164,11 @@ def _graph(ctx: Context, request: Request, who: Caller, thread_id: str, action: 
     name = "" if thread is None else thread.graph
     graph = ctx.app.graphs.find(name)
     if graph is None and name:
-        raise Problem(409, f"Thread {thread_id!r} is one of graph {name!r}, which this server does not serve.")
+        raise Problem(
+            409,
+            f"Thread {thread_id!r} is one of graph {name!r}, which this server does not serve. Ask one that does. "
+            f"Graphs: {ctx.app.graphs.listed()}.",
+        )
     return graph
 
 

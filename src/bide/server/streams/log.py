@@ -76,7 +76,8 @@ def read_place(last_id: str | None) -> Place | None:
     try:
         cursor = read_cursor(text)
     except UnknownCheckpointError:
-        raise Problem(422, f"Last-Event-ID {last_id!r} is not the id of an event of this server.") from None
+        said = f"Last-Event-ID {last_id!r} is not the id of an event of this server."
+        raise Problem(422, f"{said} Give one that it has sent, or none to begin at the beginning.") from None
     return Place(cursor, int(parts) if parts.isdecimal() else 0)
 
 
