@@ -18,7 +18,6 @@ from bide.store.outbox import (
     OutboxRow,
     bookmark,
     claim_messages,
-    count_messages,
     delay_after,
     forget_messages,
     list_messages,
@@ -31,6 +30,7 @@ from bide.store.outbox import (
     retry_dead,
 )
 from tests.runtime.world import StillClock
+from tests.store.counted_messages import count_messages
 from tests.stores import KINDS, opened_store
 
 HOUR = 3_600_000

@@ -52,7 +52,7 @@ class Bodies:
         key = {"owner": self.owner, "hash": hash_, "now": now}
         # Used now: whoever collects unused blobs at this moment leaves it alone.
         if tx.run("touch_blob", key) == 0:
-            sealed = self.seal.close(_blob_place(self.owner, hash_), body)
+            sealed = self.seal.close(blob_place(self.owner, hash_), body)
             tx.run("put_blob", {**key, "size": len(body), "body": sealed})
         tx.run("use_blob", {"thread_id": thread_id, "owner": self.owner, "hash": hash_})
         return close_reference(self.seal, place, hash_ + self.owner.encode())
@@ -63,7 +63,7 @@ class Bodies:
         row = tx.one("read_blob", {"owner": owner, "hash": hash_})
         if row is None:
             raise CorruptDataError(f"What is stored at {place} lies in the blob {hash_.hex()[:12]}…, which is gone.")
-        return self.seal.open(_blob_place(owner, hash_), row[0])
+        return self.seal.open(blob_place(owner, hash_), row[0])
 
     def check_size(self, place: str, size: int) -> None:
         """Refuse a value of more bytes than the store takes."""
@@ -83,7 +83,8 @@ def collect_blobs(tx: Transaction, uses: Sequence[Row]) -> None:
         tx.run("drop_blob", key)
 
 
-def _blob_place(owner: str, hash_: bytes) -> str:
+def blob_place(owner: str, hash_: bytes) -> str:
+    """Return the place of a large body."""
     return place_of("blobs", owner, hash_.hex())
 
 

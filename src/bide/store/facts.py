@@ -8,7 +8,7 @@ from bide.errors import CodecError
 from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN, open_needs
-from bide.store.places import answer_place, question_place
+from bide.store.places import answer_place, question_place, wake_place
 from bide.store.queue_rows import DeliveryRow, RunView, WaitView
 from bide.store.rows import EventRow
 from bide.store.seal import place_of
@@ -32,12 +32,12 @@ def head_of(tx: Transaction, thread_id: str) -> int:
 
 def close_wake(bodies: Bodies, wait_id: str, number: int, wake: Wake) -> bytes:
     """Return what is stored of what satisfied a condition."""
-    return bodies.close_small(place_of("conditions", wait_id, number), PLAIN.encode(wake, "wake"))
+    return bodies.close_small(wake_place(wait_id, number), PLAIN.encode(wake, "wake"))
 
 
 def open_wake(bodies: Bodies, tx: Transaction, wait_id: str, number: int, stored: bytes) -> Wake:
     """Read what satisfied a condition."""
-    return cast(Wake, PLAIN.decode(bodies.open(tx, place_of("conditions", wait_id, number), stored), "wake"))
+    return cast(Wake, PLAIN.decode(bodies.open(tx, wake_place(wait_id, number), stored), "wake"))
 
 
 def delivery_place(delivery_id: str) -> str:

@@ -16,8 +16,8 @@ from bide.errors import CodecError
 from bide.store.database import Row, Transaction
 from bide.store.feed import latest_cursor, read_place
 from bide.store.needed import PLAIN
+from bide.store.places import message_place
 from bide.store.reads import noticing_damage
-from bide.store.seal import place_of
 
 if TYPE_CHECKING:
     from bide.store.store import Store
@@ -115,11 +115,6 @@ def _params(store: Store, message: Message, now: Instant) -> dict[str, Any]:
     return {**key, "kind": message.kind, "now": now, "body": body}
 
 
-def message_place(message_id: str) -> str:
-    """Return the place of a message."""
-    return place_of("outbox", message_id)
-
-
 # ── Sending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -203,12 +198,6 @@ def list_messages(
     where = (AFTER_ALL, "") if after is None else (after.created_at, after.message_id)
     params = {"status": status, "owner": owner, "created_at": where[0], "before": where[1], "most": most}
     return store.database.read(lambda tx: [_row(store, tx, row) for row in tx.all("list_messages", params)])
-
-
-def count_messages(store: Store) -> dict[str, int]:
-    """Count the messages by their status."""
-    rows = store.database.read(lambda tx: tx.all("count_messages", {}))
-    return {"open": 0, "sent": 0, "dead": 0, **{str(status): int(count) for status, count in rows}}
 
 
 def retry_dead(store: Store, message_id: str) -> bool:

@@ -19,6 +19,11 @@ def checkpoint_place(lease: Lease, row: CheckpointRow, now: Instant) -> str:
     return place_of("checkpoints", thread_id, row.ns, row.seq, row.parent, row.step, row.source, run_id, epoch, now)
 
 
+def log_place(thread_id: str, ns: str, channel: str, seq: int) -> str:
+    """Return the place of a row of the channel log."""
+    return place_of("channel_log", thread_id, ns, channel, seq)
+
+
 def journal_place(thread_id: str, line: JournalRow) -> str:
     """Return the place of a line of the journal."""
     return place_of("journal", thread_id, line.task_id, line.kind, line.key, line.phase, line.name, line.digest)
@@ -34,6 +39,11 @@ def answer_place(thread_id: str, wait_id: str) -> str:
     return place_of("waits", thread_id, wait_id, "answer")
 
 
+def wake_place(wait_id: str, number: int) -> str:
+    """Return the place of what satisfied a condition."""
+    return place_of("conditions", wait_id, number)
+
+
 def event_place(thread_id: str, kind: str, seq: int, at: Instant) -> str:
     """Return the place of an event; its number is given by the database, when it is written."""
     return place_of("events", thread_id, kind, seq, at)
@@ -42,6 +52,16 @@ def event_place(thread_id: str, kind: str, seq: int, at: Instant) -> str:
 def notes_place(thread_id: str) -> str:
     """Return the place of what was said about a thread."""
     return place_of("thread_notes", thread_id)
+
+
+def schedule_place(schedule_id: str) -> str:
+    """Return the place of what a schedule starts."""
+    return place_of("schedules", schedule_id)
+
+
+def message_place(message_id: str) -> str:
+    """Return the place of a message to somebody outside."""
+    return place_of("outbox", message_id)
 
 
 def item_place(namespace: bytes, key: bytes) -> str:

@@ -11,7 +11,7 @@ from bide.store.bodies import Bodies
 from bide.store.database import Row, Transaction
 from bide.store.frames import Frame, Spans, unpack_frame
 from bide.store.lists import Logged, read_rows
-from bide.store.places import answer_place, event_place, journal_place, question_place
+from bide.store.places import answer_place, event_place, journal_place, log_place, question_place
 from bide.store.rows import (
     CheckpointRow,
     EventRow,
@@ -146,7 +146,7 @@ class History:
             for first, last in spans:
                 params = {**self.place, "channel": channel, "first": first, "last": last}
                 for seq, body in self.tx.all("read_channel", params):
-                    place = place_of("channel_log", self.place["thread_id"], self.place["ns"], channel, seq)
+                    place = log_place(self.place["thread_id"], self.place["ns"], channel, seq)
                     rows.append((seq, self.bodies.open(self.tx, place, body)))
             return read_rows(spans, rows)
         except CorruptDataError as problem:

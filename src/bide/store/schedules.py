@@ -14,10 +14,10 @@ from bide.store.database import Row, Transaction
 from bide.store.needed import PLAIN
 from bide.store.notes import note_new_thread
 from bide.store.passing import let_go_when_it_ends
+from bide.store.places import schedule_place
 from bide.store.queue_rows import Start
 from bide.store.reads import noticing_damage
 from bide.store.schedule_rows import NEVER, Plan, ScheduleError, ScheduleRow
-from bide.store.seal import place_of
 from bide.store.starting import Accepting, Raced
 from bide.store.writes import Writing
 
@@ -271,12 +271,12 @@ def spread(schedule_id: str, instant: Instant, jitter: int) -> int:
 def close_plan(bodies: Bodies, schedule_id: str, plan: Plan) -> bytes:
     """Return what is stored of what a schedule starts."""
     said = {**plan._asdict(), "limit": None if plan.limit is None else list(plan.limit)}
-    return bodies.close_small(place_of("schedules", schedule_id), PLAIN.encode(said, "schedule"))
+    return bodies.close_small(schedule_place(schedule_id), PLAIN.encode(said, "schedule"))
 
 
 def open_plan(bodies: Bodies, tx: Transaction, row: ScheduleRow) -> Plan:
     """Read what a schedule starts."""
-    place = place_of("schedules", row.schedule_id)
+    place = schedule_place(row.schedule_id)
     opened = bodies.open(tx, place, row.body)
     with noticing_damage(place):
         said = cast("dict[str, Any]", PLAIN.decode(opened, "schedule"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bide.store.assistants import version_place
+from bide.store.bodies import blob_place
 from bide.store.database import Row, Transaction
 from bide.store.facts import delivery_place
 from bide.store.needed import needs_place
@@ -21,8 +22,12 @@ from bide.store.places import (
     event_place,
     item_place,
     journal_place,
+    log_place,
+    message_place,
     notes_place,
     question_place,
+    schedule_place,
+    wake_place,
 )
 from bide.store.rows import CheckpointRow, JournalRow, Lease, WaitRow
 from bide.store.saver_places import (
@@ -32,7 +37,6 @@ from bide.store.saver_places import (
     saver_value_place,
     saver_write_place,
 )
-from bide.store.seal import place_of
 from bide.store.secret_keys import secret_place
 from bide.store.starting import start_place
 from bide.types import WaitStatus
@@ -121,7 +125,7 @@ def _of_checkpoint(row: Values) -> str:
 
 
 def _of_log(row: Values) -> str:
-    return place_of("channel_log", row["thread_id"], row["ns"], row["channel"], row["seq"])
+    return log_place(row["thread_id"], row["ns"], row["channel"], row["seq"])
 
 
 def _of_journal(row: Values) -> str:
@@ -143,7 +147,7 @@ def _of_needs(row: Values) -> str:
 
 
 def _of_wake(row: Values) -> str:
-    return place_of("conditions", row["wait_id"], row["number"])
+    return wake_place(row["wait_id"], row["number"])
 
 
 def _of_start(what: str) -> Callable[[Values], str]:
@@ -155,7 +159,7 @@ def _of_event(row: Values) -> str:
 
 
 def _of_blob(row: Values) -> str:
-    return place_of("blobs", row["owner"], row["hash"].hex())
+    return blob_place(row["owner"], row["hash"])
 
 
 def _of_saver(place: Callable[[Sequence[Any]], str], *columns: str) -> Callable[[Values], str]:
@@ -272,7 +276,7 @@ SCHEDULES = Table(
         "body:bytes"
     ),
     ("schedule_id",),
-    {"body": lambda row: place_of("schedules", row["schedule_id"])},
+    {"body": lambda row: schedule_place(row["schedule_id"])},
     is_of_threads=False,
     page=FEW,
     in_row=frozenset(["body"]),
@@ -309,7 +313,7 @@ OUTBOX = Table(
         "body:bytes"
     ),
     ("message_id",),
-    {"body": lambda row: place_of("outbox", row["message_id"])},
+    {"body": lambda row: message_place(row["message_id"])},
     is_of_threads=False,
     page=FEW,
     in_row=frozenset(["body"]),

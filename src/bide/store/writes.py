@@ -11,10 +11,9 @@ from bide.store.bodies import INLINE, Bodies
 from bide.store.database import Transaction
 from bide.store.lanes import lane_of
 from bide.store.needed import close_needs
-from bide.store.places import answer_place, checkpoint_place, event_place, journal_place, question_place
+from bide.store.places import answer_place, checkpoint_place, event_place, journal_place, log_place, question_place
 from bide.store.reads import read_journal
 from bide.store.rows import CheckpointRow, EventRow, JournalRow, Lease, RunRow, Taking, WaitRow
-from bide.store.seal import place_of
 from bide.types import RunStatus
 
 
@@ -145,7 +144,7 @@ class Writing:
         """Write what a checkpoint has in the channel log."""
         for channel, seq, body, until, live in row.channels:
             params = {"thread_id": thread_id, "ns": row.ns, "channel": channel, "seq": seq}
-            place = place_of("channel_log", thread_id, row.ns, channel, seq)
+            place = log_place(thread_id, row.ns, channel, seq)
             self.bodies.check_size(place, live)  # a list that grows past the limit could not be written whole again
             if until is not None:
                 self.tx.send("delete_channel", {**params, "until": until})

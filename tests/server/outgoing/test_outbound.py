@@ -22,10 +22,11 @@ from bide.errors import SettingsError
 from bide.server.hooks.outbound import Outbound
 from bide.server.settings import OutgoingKind, Settings, WebhookSettings
 from bide.store.feed import latest_cursor
-from bide.store.outbox import HOLD, claim_messages, count_messages, list_messages
+from bide.store.outbox import HOLD, claim_messages, list_messages
 from tests.runtime.world import StillClock, graph
 from tests.server.outgoing.conftest import answering
 from tests.server.outgoing.outside import Call, Names, Receiver, receiving, status, until
+from tests.store.counted_messages import count_messages
 
 SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 PROGRAM = Path(__file__).parent / "programs" / "mortal_sender.py"

@@ -87,11 +87,6 @@ AND (created_at, message_id) < (:created_at, :before)
 ORDER BY created_at DESC, message_id DESC
 LIMIT :most
 
--- name: count_messages
-SELECT status, count(*)
-FROM outbox
-GROUP BY status
-
 -- name: forget_messages
 DELETE FROM outbox
 WHERE status = :status
