@@ -101,6 +101,14 @@ def test_wait_is_named_by_its_id_or_by_how_that_begins(terminal: Terminal):
     assert terminal.see("waits") == "Nobody waits.\n"
 
 
+def test_decision_may_come_with_a_comment(terminal: Terminal):
+    terminal.start("refunds", "r1", {"amount": 1})
+
+    terminal.see("answer", "r1", "reject", "--comment", "too dear")
+
+    assert "too dear" in terminal.see("show", "r1")
+
+
 def test_answer_without_a_value_shows_what_is_asked_and_how_to_answer(terminal: Terminal):
     terminal.start("refunds", "r1", {"amount": 500})
     short = terminal.wait_of("r1")[:8]

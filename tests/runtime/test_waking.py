@@ -48,6 +48,52 @@ def test_sleeping_thread_goes_on_when_its_time_has_come(world: MakeWorld) -> Non
     assert made == ["before"]
 
 
+def test_node_hears_what_was_said_beside_a_decision(world: MakeWorld) -> None:
+    def decide(state: Any) -> Any:
+        reply = wait_for(approval("Pay?"))
+        return {"answer": [reply.value, reply.comment, reply.by]}
+
+    here = world(graph(decide))
+    run = here.app.start("asks", {"given": 1})
+    here.settle()
+
+    here.app.wake(here.app.waits()[0].id, "reject", by="ann", comment="too dear")
+    here.settle()
+
+    assert here.app.get(run.thread_id).values["answer"] == ["reject", "too dear", "ann"]
+    (line,) = [event for event in here.app.follow(run.thread_id) if event.kind == "wait.commented"]
+    assert (line.data["by"], line.data["text"]) == ("ann", "too dear")
+
+
+def test_each_part_of_a_wait_keeps_the_comment_of_whoever_decided_it(world: MakeWorld) -> None:
+    def decide(state: Any) -> Any:
+        signed = wait_for(all_of(ann=approval(), ben=approval()))
+        return {"answer": {name: wake.comment for name, wake in signed.value.items()}}
+
+    here = world(graph(decide))
+    run = here.app.start("asks", {"given": 1})
+    here.settle()
+    wait_id = here.app.waits()[0].id
+
+    here.app.wake(wait_id, "approve", leaf="ann", comment="gladly")
+    here.app.wake(wait_id, "approve", leaf="ben")
+    here.settle()
+
+    assert here.app.get(run.thread_id).values["answer"] == {"ann": "gladly", "ben": None}
+
+
+def test_question_that_is_no_decision_has_its_comment_in_the_log_alone(world: MakeWorld) -> None:
+    here = world(graph(lambda state: {"answer": ask("How many?")}))
+    run = here.app.start("asks", {"given": 1})
+    here.settle()
+
+    here.app.wake(here.app.waits()[0].id, 3, comment="as always")
+    here.settle()
+
+    assert here.app.get(run.thread_id).values["answer"] == 3
+    assert here.kinds(run.thread_id).count("wait.commented") == 1
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_event_wakes_who_waits_for_it_and_who_begins_to_wait_later(world: MakeWorld, early: bool) -> None:
     here = world(graph(lambda state: {"answer": wait_for(event("paid", {"order": state["given"]})).value}))

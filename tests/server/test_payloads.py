@@ -9,7 +9,7 @@ import pytest
 
 from bide import InvalidAnswerError
 from bide.runtime.views import Wait
-from bide.server.payloads import interrupt_of, outward, read_answer, read_resume
+from bide.server.payloads import Read, interrupt_of, outward, read_answer, read_resume
 from bide.types import WaitStatus
 from bide.waits import all_of, any_of, approval, email
 from bide.waits.conditions import Condition
@@ -64,20 +64,20 @@ EDITED = {"action": "Pay?", "args": {"amount": "3"}}
         (PLAIN, False, "reject"),
         (NAMED, True, "yes"),
         (NAMED, False, "no"),
-        (PLAIN, {"approved": True, "user_notes": "Looks good"}, "approve"),
-        (PLAIN, {"approved": False, "reason": "too dear"}, "reject"),
+        (PLAIN, {"approved": True, "user_notes": "Looks good"}, Read("approve", "Looks good")),
+        (PLAIN, {"approved": False, "reason": "too dear"}, Read("reject", "too dear")),
         # Agent Inbox
         (PLAIN, [{"type": "accept", "args": None}], "approve"),
         (PLAIN, [{"type": "accept", "args": {"action": "Pay?", "args": {}}}], "approve"),
         (PLAIN, [{"type": "ignore", "args": None}], "reject"),
-        (PLAIN, [{"type": "response", "args": "too dear"}], "reject"),
+        (PLAIN, [{"type": "response", "args": "too dear"}], Read("reject", "too dear")),
         (NAMED, [{"type": "response", "args": "later"}], "later"),
         (FILLED, [{"type": "edit", "args": EDITED}], APPROVED),
         (FILLED, [{"type": "accept", "args": EDITED}], APPROVED),
         (BARE, [{"type": "edit", "args": EDITED}], {"amount": 3}),
         # LangChain
         (PLAIN, {"decisions": [{"type": "approve"}]}, "approve"),
-        (PLAIN, {"decisions": [{"type": "reject", "message": "no"}]}, "reject"),
+        (PLAIN, {"decisions": [{"type": "reject", "message": "no"}]}, Read("reject", "no")),
         (PLAIN, {"type": "approve"}, "approve"),
         (
             FILLED,
@@ -97,7 +97,7 @@ EDITED = {"action": "Pay?", "args": {"amount": "3"}}
     ],
 )
 def test_decision_in_any_known_form_becomes_what_the_approval_asks_for(condition, given, expected):
-    assert read_answer(waiting(condition), given) == expected
+    assert read_answer(waiting(condition), given) == (expected if isinstance(expected, Read) else Read(expected))
 
 
 @pytest.mark.parametrize(
@@ -119,20 +119,22 @@ def test_decision_in_any_known_form_becomes_what_the_approval_asks_for(condition
     ],
 )
 def test_what_is_no_decision_is_handed_on_to_be_refused(condition, given):
-    assert read_answer(waiting(condition), given) == given
+    assert read_answer(waiting(condition), given).value == given
 
 
 def test_approval_without_words_goes_with_what_was_proposed():
     asked = waiting(FILLED, {"amount": 120, "customer": "Ada"})
 
-    assert read_answer(asked, True) == {"decision": "approve", "form": {"amount": 120}}
-    assert read_answer(waiting(FILLED), True) == {"decision": "approve", "form": {}}, "which is refused: what amount?"
+    assert read_answer(asked, True).value == {"decision": "approve", "form": {"amount": 120}}
+    assert read_answer(waiting(FILLED), True).value == {"decision": "approve", "form": {}}, (
+        "which is refused: what amount?"
+    )
 
 
 def test_message_goes_where_the_form_asks_for_one():
     asked = waiting(FILLED, {"amount": 120})
 
-    said = read_answer(asked, {"decisions": [{"type": "reject", "message": "too dear"}]})
+    said = read_answer(asked, {"decisions": [{"type": "reject", "message": "too dear"}]}).value
 
     assert said == {"decision": "reject", "form": {"amount": 120, "note": "too dear"}}
 
@@ -141,10 +143,10 @@ def test_decision_among_other_things_is_found_and_of_several_the_one_that_is_nam
     among = waiting(any_of(email(from_="a@example.org"), boss=PLAIN))
     several = waiting(all_of(ada=PLAIN, bob=FILLED))
 
-    assert read_answer(among, True) == "approve"
-    assert read_answer(several, True, "ada") == "approve"
-    assert read_answer(several, [{"type": "edit", "args": EDITED}], "bob") == APPROVED
-    assert read_answer(several, True) is True, "nobody can tell which"
+    assert read_answer(among, True).value == "approve"
+    assert read_answer(several, True, "ada").value == "approve"
+    assert read_answer(several, [{"type": "edit", "args": EDITED}], "bob").value == APPROVED
+    assert read_answer(several, True).value is True, "nobody can tell which"
 
 
 LANGCHAIN = {
@@ -188,14 +190,14 @@ ACTION = {"action": "send", "args": {"to": "bob"}}
     ],
 )
 def test_answer_to_a_question_is_what_its_author_expects(question, given, expected):
-    assert read_answer(waiting(question=question), given) == expected
+    assert read_answer(waiting(question=question), given).value == expected
 
 
 def test_answer_that_an_inbox_has_wrapped_up_is_unwrapped_where_only_that_fits():
     asked = waiting(question="Name?", schema={"type": "string"})
 
-    assert read_answer(asked, [{"type": "response", "args": "Ada"}]) == "Ada"
-    assert read_answer(asked, [{"type": "response", "args": 3}]) == [{"type": "response", "args": 3}]
+    assert read_answer(asked, [{"type": "response", "args": "Ada"}]).value == "Ada"
+    assert read_answer(asked, [{"type": "response", "args": 3}]).value == [{"type": "response", "args": 3}]
 
 
 def test_envelope_without_an_answer_is_refused_with_the_way_out():
@@ -216,10 +218,11 @@ def test_several_answers_are_read_each_for_its_own_wait():
         ],
     )
 
-    assert by_id == in_envelopes == {"w1": "approve", "w2": 3}
-    assert read_resume([first], True) == "approve"
-    assert read_resume([first, second], True) is True, "nobody can tell which"
-    assert read_resume([], {"a": 1}) == {"a": 1}
+    assert by_id == in_envelopes == ({"w1": "approve", "w2": 3}, {})
+    assert read_resume([first], True) == ("approve", {})
+    assert read_resume([first], {"approved": False, "reason": "too dear"}) == ("reject", {"w1": "too dear"})
+    assert read_resume([first, second], True) == (True, {}), "nobody can tell which"
+    assert read_resume([], {"a": 1}) == ({"a": 1}, {})
 
 
 # ── Outward ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,6 +295,6 @@ def test_every_decision_that_is_offered_can_be_made(condition):
         "respond": {"type": "respond", "message": "later"},
     }
     for decision in offered:
-        answer = read_answer(asked, {"decisions": [said[decision]]})
-        assert read_answer(asked, answer) == answer
+        answer = read_answer(asked, {"decisions": [said[decision]]}).value
+        assert read_answer(asked, answer).value == answer
         assert answer != {"decisions": [said[decision]]}

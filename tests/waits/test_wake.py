@@ -37,8 +37,8 @@ def test_whatever_a_condition_comes_to_can_be_stored(condition):
 GOLDEN = [
     (
         Wake("yes", winner="boss", kind="approval", by="ann", at=5, via="cli"),
-        "01c74e0493a9626964652e57616b650187a576616c7565a3796573a677696e6e6572a4626f7373a46b696e64a8617070726f76616c"
-        "a26279a3616e6ea2617405a3766961a3636c69a864656c6976657279c0",
+        "01c7570493a9626964652e57616b650188a576616c7565a3796573a677696e6e6572a4626f7373a46b696e64a8617070726f76616c"
+        "a26279a3616e6ea2617405a3766961a3636c69a864656c6976657279c0a7636f6d6d656e74c0",
     ),
     (
         ChildResult("done", "s", "t", "r", "c"),
@@ -54,6 +54,15 @@ def test_what_is_stored_stays_what_it_is(value, stored):
 
     assert codec.encode(value).hex() == stored
     assert codec.decode(bytes.fromhex(stored)) == value
+
+
+def test_what_was_stored_before_there_were_comments_is_read():
+    stored = (
+        "01c74e0493a9626964652e57616b650187a576616c7565a3796573a677696e6e6572a4626f7373a46b696e64a8617070726f76616c"
+        "a26279a3616e6ea2617405a3766961a3636c69a864656c6976657279c0"
+    )
+
+    assert Codec().decode(bytes.fromhex(stored)) == Wake("yes", "boss", "approval", by="ann", at=5, via="cli")
 
 
 def test_the_instant_is_also_a_datetime():

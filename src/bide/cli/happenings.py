@@ -114,6 +114,7 @@ def _of_wait(kind: str, data: Mapping[str, Any], asked: Mapping[str, Wait]) -> s
     parts = []
     if kind == "wait.answered" and wait is not None and wait.answer is not None:
         parts.append(words.value(_answer(wait.answer), 80))
+    parts += [words.value(data["text"], 200)] if data.get("text") else []
     parts += [f"by {data['by']}"] if data.get("by") else []
     parts += [f"through {data['via']}"] if data.get("via") else []
     parts += [str(data["reason"])] if data.get("reason") else []

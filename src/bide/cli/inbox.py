@@ -20,10 +20,6 @@ MANY = 1000
 Waiting = Annotated[
     str, typer.Argument(metavar="WAIT", help="A wait: its id, how that begins, or its thread.", show_default=False)
 ]
-Leaf = Annotated[
-    str | None, typer.Option("--leaf", metavar="NAME", help="Where several decisions are needed: which one this is.")
-]
-Key = Annotated[str | None, typer.Option("--key", help="The same answer may be sent again under the same key.")]
 
 
 @dataclass(frozen=True)
@@ -35,6 +31,23 @@ class Wanted:
     kind: Annotated[str | None, typer.Option("--kind", help="Only these: approval, question, time, event …")] = None
     graph: Annotated[str | None, typer.Option("--graph", help="Only those of this graph.")] = None
     tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None
+
+
+@dataclass(frozen=True)
+class Saying:
+    """Who answers, which part of the question, and what is said beside it."""
+
+    by: By = None
+    key: Annotated[str | None, typer.Option("--key", help="The same answer may be sent again under the same key.")] = (
+        None
+    )
+    leaf: Annotated[
+        str | None,
+        typer.Option("--leaf", metavar="NAME", help="Where several decisions are needed: which one this is."),
+    ] = None
+    comment: Annotated[
+        str | None, typer.Option("--comment", metavar="TEXT", help="Said beside a decision; the node hears it, too.")
+    ] = None
 
 
 @command
@@ -73,21 +86,19 @@ def _note_others(desk: Desk, count: int) -> None:
 @command
 def answer(
     desk: Desk,
+    saying: Saying,
     wait: Waiting,
     value: Annotated[
         str | None,
         typer.Argument(metavar="VALUE", help="JSON or text, @file, or - for stdin. Left out: show what is asked."),
     ] = None,
-    by: By = None,
-    key: Key = None,
-    leaf: Leaf = None,
     text: Annotated[
         bool, typer.Option("--text", help="Take the value as a text, also where it looks like JSON.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Answer also what waits for a fact, and asks nobody.")] = False,
 ) -> None:
     """Answer a question, or decide; its thread goes on, once. The first answer stands."""
-    from bide.cli.arguments import read_loosely, read_text, who
+    from bide.cli.arguments import read_loosely, read_text
     from bide.cli.finding import find_wait
     from bide.cli.inbox_words import fitting, question
     from bide.cli.wanted import refuse_facts
@@ -100,31 +111,35 @@ def answer(
         refuse_facts(found)
     given: Any = None
     if value is not None:
-        given = read_text(value) if text else fitting(found, leaf, read_loosely(value))
-    woken = desk.app.wake(found.id, given, by=who(by), via="cli", key=key, leaf=leaf)
+        given = read_text(value) if text else fitting(found, saying.leaf, read_loosely(value))
+    woken = desk.app.wake(found.id, given, via="cli", **_said(saying))
     _tell(desk, found, woken, given)
 
 
 @command
 def wake(
     desk: Desk,
+    saying: Saying,
     wait: Waiting,
     value: Annotated[
         str | None, typer.Argument(metavar="JSON", help="The answer as JSON, @file, or - for stdin. Left out: null.")
     ] = None,
-    by: By = None,
     via: Annotated[str, typer.Option("--via", help="Through what the answer came.")] = "cli",
-    key: Key = None,
-    leaf: Leaf = None,
 ) -> None:
     """Answer for programs: the value is JSON and nothing else, and a key makes it safe to send again."""
-    from bide.cli.arguments import read_json, who
+    from bide.cli.arguments import read_json
     from bide.cli.finding import find_wait
 
     found = find_wait(desk, wait)
     given = read_json(value, "answer")
-    woken = desk.app.wake(found.id, given, by=who(by), via=via, key=key, leaf=leaf)
+    woken = desk.app.wake(found.id, given, via=via, **_said(saying))
     _tell(desk, found, woken, given)
+
+
+def _said(saying: Saying) -> dict[str, Any]:
+    from bide.cli.arguments import who
+
+    return {"by": who(saying.by), "key": saying.key, "leaf": saying.leaf, "comment": saying.comment}
 
 
 def _tell(desk: Desk, wait: Wait, woken: Woken, given: Any) -> None:

@@ -78,7 +78,8 @@ class Bide(Inbox, Schedules):
             return None
         if key is not None and self.store.knows_request(options.get("owner"), key):
             return ()  # it was answered when this was first asked for
-        return answers_of(self.store, str(thread_id), given, Said(options.get("by"), "start", key))
+        said, comments = Said(options.get("by"), "start", key), options.get("comments") or {}
+        return answers_of(self.store, str(thread_id), given, said, comments)
 
     def retry(self, thread_id: str | int) -> Run:
         """Go on with a thread whose last run failed or was cancelled: only what did not finish runs again."""

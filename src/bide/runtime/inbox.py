@@ -69,12 +69,14 @@ class Inbox:
         key: str | None = None,
         leaf: str | None = None,
         expected: str | None = None,
+        comment: str | None = None,
     ) -> Woken:
         """Answer a wait: its thread goes on, once. The first answer stands; whoever comes later is told who was first.
 
         The answer is checked against what the wait asks for before it counts. The same `key` may be sent again and
         again. Where a wait needs several decisions, `leaf` names the one that this is. `expected` is the version of the
-        wait that the answer was made for: if it has changed since, nothing is written.
+        wait that the answer was made for: if it has changed since, nothing is written. `comment` is said beside it: it
+        is in the log, and with a decision the node hears it as `reply.comment`.
         """
         row, value = self._row(wait_id), plain_of(value)
         chosen = None if row.needs.condition is None else leaf_for_people(row, leaf)
@@ -82,7 +84,7 @@ class Inbox:
             check_answer(row, chosen, value)
         number = None if chosen is None else chosen.number
         kind = "approval" if chosen is None else chosen.kind
-        outcome = self.store.wake(wait_id, Answering(value, by, via, key, number, kind, expected))
+        outcome = self.store.wake(wait_id, Answering(value, by, via, key, number, kind, expected, comment))
         return _woken(outcome)
 
     def resume(

@@ -57,6 +57,8 @@ class StartOptions(TypedDict, total=False):
     """What is written to the thread's log while it runs, for whoever streams it: stream modes, and "subgraphs"."""
     by: str | None
     """Who asks: written down with the answers that the start brings."""
+    comments: Mapping[str, str] | None
+    """What is said beside those answers, by the ids of the waits."""
     notes: Mapping[str, Any] | None
     """Anything that is to be found again with the run."""
 

@@ -39,8 +39,11 @@ def without_answers(given: Any) -> Any:
     return Command(update=given.update, goto=given.goto)
 
 
-def answers_of(store: Store, thread_id: str, given: Any, said: Said) -> Answers:
-    """Return the answers that a start brings, each for a question of the thread; pauses at nodes are passed."""
+def answers_of(store: Store, thread_id: str, given: Any, said: Said, comments: Mapping[str, str]) -> Answers:
+    """Return the answers that a start brings, each for a question of the thread; pauses at nodes are passed.
+
+    `comments` are what was said beside them, by the ids of the questions.
+    """
     if isinstance(given, Command) and given.resume is UNSET:
         return ()
     every = store.waits_of(thread_id)
@@ -56,7 +59,8 @@ def answers_of(store: Store, thread_id: str, given: Any, said: Said) -> Answers:
         raise _not_waiting(store, thread_id)
     else:
         chosen = _the_only_one(thread_id, [row for row in rows if row not in static], given.resume)
-    return (*passed, *((row.wait_id, _answering(row, value, said)) for row, value in chosen))
+    answers = [(row.wait_id, _answering(row, value, said)) for row, value in chosen]
+    return (*passed, *((key, answer._replace(comment=comments.get(key))) for key, answer in answers))
 
 
 def _not_waiting(store: Store, thread_id: str) -> NotWaitingError:
@@ -89,11 +93,9 @@ def _the_only_one(thread_id: str, asked: Sequence[WaitView], resume: Any) -> lis
 
 
 def _answering(row: WaitView, value: Any, said: Said) -> Answering:
-    value = plain_of(value)
+    answering = Answering(plain_of(value), *said)
     if row.status is not WaitStatus.OPEN:
-        return Answering(value, *said)
+        return answering
     leaf = None if row.needs.condition is None else leaf_for_people(row, None)
-    check_answer(row, leaf, value)
-    if leaf is None:
-        return Answering(value, *said)
-    return Answering(value, *said, leaf.number, leaf.kind)
+    check_answer(row, leaf, answering.value)
+    return answering if leaf is None else answering._replace(number=leaf.number, kind=leaf.kind)

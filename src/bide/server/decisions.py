@@ -32,6 +32,8 @@ _APPROVING = ("approve", "accept", "yes", "ok")
 _REJECTING = ("reject", "decline", "deny", "no", "ignore", "cancel")
 _REASONS = ("message", "reason", "comment", "user_notes", "notes", "note")
 """Under which names clients send, and forms ask, why somebody has decided so."""
+LONGEST_COMMENT = 4000
+"""How many characters may be said beside a decision."""
 _ENVELOPE = frozenset(["interruptId", "status", "payload", "metadata"])
 
 

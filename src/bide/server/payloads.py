@@ -9,7 +9,7 @@ what was sent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bide.clock import iso
 from bide.errors import InvalidAnswerError
@@ -111,27 +111,51 @@ def _proposed(form: Mapping[str, Any] | None, question: Any) -> dict[str, Any]:
 # ── Inward ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_answer(wait: Wait, given: Any, leaf: str | None = None) -> Any:
-    """Return an answer as the wait asks for it, whichever client has sent it."""
+class Read(NamedTuple):
+    """An answer as its wait asks for it, and the words that came with it for which it has no place."""
+
+    value: Any
+    comment: str | None = None
+
+
+def read_answer(wait: Wait, given: Any, leaf: str | None = None) -> Read:
+    """Read an answer, whichever client has sent it."""
     approval = _approval_of(wait, leaf)
     if approval is None:
-        return given if leaf is not None else _to_question(wait, given)
+        return Read(given if leaf is not None else _to_question(wait, given))
     schema = answer_schema(approval)
     if not problems(given, schema):
-        return given
+        return Read(given)
     decision = decision_of(given)
     found = [] if decision is None else _choices(approval, wait).values(decision)
-    return next((value for value in found if not problems(value, schema)), found[0] if found else given)
+    value = next((value for value in found if not problems(value, schema)), found[0] if found else given)
+    message = decision.message if decision is not None and found else None
+    return Read(value, message if message and not _says(value, message) else None)
 
 
-def read_resume(waits: Sequence[Wait], given: Any) -> Any:
-    """Return what a client resumes a thread with, each answer as its wait asks for it: one, or several by their ids."""
+def _says(value: Any, message: str) -> bool:
+    """Whether an answer holds these words already: as the option that was chosen, or in its form."""
+    form = value.get("form") if isinstance(value, Mapping) else None
+    return value == message or (isinstance(form, Mapping) and message in form.values())
+
+
+def read_resume(waits: Sequence[Wait], given: Any) -> tuple[Any, dict[str, str]]:
+    """Read what a client resumes a thread with, one answer or several by the ids of their waits; return that, and the
+    words that came with each, by the ids, too."""
     known = {wait.id: wait for wait in waits}
     if isinstance(given, list) and given and all(map(is_envelope, given)):
         given = {str(one["interruptId"]): one for one in given}
     if isinstance(given, Mapping) and given and all(key in known for key in given):
-        return {key: read_answer(known[key], value) for key, value in given.items()}
-    return read_answer(waits[0], given) if len(waits) == 1 else given
+        read = {key: read_answer(known[key], value) for key, value in given.items()}
+        return {key: one.value for key, one in read.items()}, _comments(read)
+    if len(waits) != 1:
+        return given, {}
+    only = read_answer(waits[0], given)
+    return only.value, _comments({waits[0].id: only})
+
+
+def _comments(read: Mapping[str, Read]) -> dict[str, str]:
+    return {key: one.comment for key, one in read.items() if one.comment is not None}
 
 
 def _to_question(wait: Wait, given: Any) -> Any:

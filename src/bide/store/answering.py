@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bide.clock import Instant
 from bide.errors import AlreadyAnsweredError
+from bide.store.facts import event_of
 from bide.store.needed import PLAIN
 from bide.store.queue_rows import Answering, Outcome
 from bide.store.settling import Held, Settling
@@ -20,12 +21,20 @@ def answer_one(settling: Settling, wait: Held, answering: Answering) -> Outcome:
         return outcome_of(wait, is_new=False)
     if answering.number is None:
         body = PLAIN.encode(answering.value, "answer")
-        settling.answer(wait, body, by=answering.by, via=answering.via, key=answering.key)
-        return _told(wait._replace(status=WaitStatus.ANSWERED), answering, settling.now)
-    if answering.number not in wait.open:
+        settled = settling.answer(wait, body, by=answering.by, via=answering.via, key=answering.key)
+    elif answering.number not in wait.open:
         return _told_of_leaf(wait, answering)
-    wake = Wake(answering.value, kind=answering.kind, by=answering.by, at=settling.now, via=answering.via)
-    return _told(settling.satisfy(wait, answering.number, wake, answering.key), answering, settling.now)
+    else:
+        settled = settling.satisfy(wait, answering.number, _wake(answering, settling.now), answering.key)
+    if answering.comment:
+        said = {"wait": wait.wait_id, "by": answering.by, "text": answering.comment}
+        settling.log(settled, event_of("wait.commented", **said))
+    return _told(settled, answering, settling.now)
+
+
+def _wake(answering: Answering, now: Instant) -> Wake:
+    said = answering.comment or None
+    return Wake(answering.value, kind=answering.kind, by=answering.by, at=now, via=answering.via, comment=said)
 
 
 def _told_of_leaf(wait: Held, answering: Answering) -> Outcome:

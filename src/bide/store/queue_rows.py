@@ -150,6 +150,8 @@ class Answering(NamedTuple):
     """What that leaf waits for."""
     expected: str | None = None
     """The version of the wait that was seen: if it has changed since, nothing is written."""
+    comment: str | None = None
+    """What was said beside it. The log holds it; whoever waited for the decision hears it with that."""
 
 
 class Outcome(NamedTuple):

@@ -220,14 +220,6 @@ class Waking:
 
         return self._settle("snooze_wait", wait_id, change, expected)
 
-    def comment_wait(self, wait_id: str, text: str, *, by: str | None = None) -> None:
-        """Add what somebody has said about a wait to the log of its thread, be it open or settled."""
-
-        def add(settling: Settling, wait: Held) -> None:
-            settling.log(wait, event_of("wait.commented", wait=wait_id, by=by, text=text))
-
-        self._settle("comment_wait", wait_id, add)
-
     def _settle(self, name: str, wait_id: str, change: Callable[[Settling, Held], T], expected: str | None = None) -> T:
         store = self._store
         row = store.database.read(lambda tx: tx.one("find_wait", {"wait_id": wait_id}))

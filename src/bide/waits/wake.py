@@ -32,6 +32,8 @@ class Wake:
     at: Instant | None = None
     via: str | None = None
     delivery: str | None = None
+    comment: str | None = None
+    """Of a decision: what whoever made it said beside it."""
 
     @property
     def when(self) -> datetime | None:

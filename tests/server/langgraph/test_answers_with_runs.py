@@ -7,10 +7,11 @@ from typing import Any, TypedDict
 import pytest
 from fastapi.testclient import TestClient
 
-from bide import START, Bide, StateGraph, interrupt
+from bide import START, Bide, StateGraph, interrupt, wait_for
 from bide.server import Settings, create_app
 from bide.server.auth.keys import create_key
 from bide.server.settings import AuthSettings
+from bide.waits import approval
 
 
 class State(TypedDict, total=False):
@@ -68,3 +69,31 @@ def test_every_attempt_to_answer_is_in_the_audit_log(app, client):
     assert came == [422, 200, 409]
     outcomes = [entry.outcome for entry in app.store.audit_entries("ada", thread_id=thread_id)]
     assert sorted(outcomes) == ["refused", "refused", "resumed"]
+
+
+@pytest.mark.parametrize(
+    "resume",
+    [
+        {"decisions": [{"type": "reject", "message": "too dear"}]},
+        [{"type": "response", "args": "too dear"}],
+        [{"interruptId": "{id}", "status": "resolved", "payload": {"decision": "reject", "reason": "too dear"}}],
+    ],
+)
+def test_words_with_which_an_inbox_says_no_reach_the_node(resume: Any):
+    def pay(state: State) -> dict[str, Any]:
+        reply = wait_for(approval("Pay?"))
+        return {"answer": [reply.value, reply.comment]}
+
+    graph = StateGraph(State).add_node(pay).add_edge(START, "pay").compile(name="paying")
+    with Bide(":memory:", [graph]) as app, TestClient(create_app(app, Settings(worker=False))) as client:
+        app.start("paying", {}, thread_id="t")
+        app.run_ready()
+        for envelope in resume if isinstance(resume, list) else ():
+            if "interruptId" in envelope:
+                envelope["interruptId"] = app.waits()[0].id
+
+        body = {"assistant_id": "paying", "command": {"resume": resume}}
+        assert client.post("/threads/t/runs", json=body).status_code == 200
+        app.run_ready()
+
+        assert app.get("t").values == {"answer": ["reject", "too dear"]}

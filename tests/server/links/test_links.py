@@ -115,12 +115,14 @@ def test_a_form_decides_and_the_thread_goes_on(world):
 
 
 def test_a_program_decides_with_json(world):
-    path = world.link(world.ask(), recipient="bot")
+    wait_id = world.ask()
+    path = world.link(wait_id, recipient="bot")
 
     told = world.client.post(path, json={"action": "reject", "comment": "too dear"})
 
     assert (told.status_code, told.json()["status"]) == (200, "resumed")
     assert world.answer() == "reject"
+    assert world.app.wait(wait_id).answer.comment == "too dear"
 
 
 def test_a_link_to_approve_cannot_reject(world):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.server.native.world import Office, World
@@ -143,15 +145,47 @@ def test_resolve_is_another_name_for_answer(world: World):
     assert told.json()["status"] == "resumed"
 
 
-def test_no_is_said_with_a_message_which_is_audited(world: World):
+def test_no_is_said_with_a_message_that_the_node_hears_and_that_is_audited(world: World):
     wait_id = world.ask("pay")
 
     told = world.client.post(f"/waits/{wait_id}/reject", json={"message": "too dear"})
 
     assert told.json()["status"] == "resumed"
     assert world.answer_of() == "reject"
+    assert world.app.wait(wait_id).answer.comment == "too dear"
     (line,) = world.store.audit_entries("", subject=wait_id)
-    assert (line.action, line.outcome, line.details["note"]) == ("wait.reject", "resumed", "too dear")
+    assert (line.action, line.outcome, line.details["comment"]) == ("wait.reject", "resumed", "too dear")
+
+
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("/waits/{wait_id}/answer", {"value": "reject", "comment": "too dear"}),
+        ("/waits/{wait_id}/answer", {"value": {"decisions": [{"type": "reject", "message": "too dear"}]}}),
+        ("/waits/{wait_id}/answer", {"value": [{"type": "response", "args": "too dear"}]}),
+        ("/threads/t/resume", {"value": "reject", "comment": "too dear"}),
+        ("/threads/t/resume", {"value": {"approved": False, "reason": "too dear"}}),
+    ],
+)
+def test_what_is_said_beside_a_decision_is_shown_and_in_the_log(world: World, address: str, body: dict[str, Any]):
+    wait_id = world.ask("pay")
+
+    world.client.post(address.format(wait_id=wait_id), json=body)
+
+    (part,) = world.client.get(f"/waits/{wait_id}").json()["parts"]
+    assert (part["value"], part["comment"]) == ("reject", "too dear")
+    assert world.answer_of() == "reject"
+    told = [event.data["text"] for event in world.app.follow("t") if event.kind == "wait.commented"]
+    assert told == ["too dear"]
+
+
+def test_comment_that_is_too_long_is_refused_and_the_wait_stays_open(world: World):
+    wait_id = world.ask("pay")
+
+    told = world.answer(wait_id, "reject", comment="x" * 4001)
+
+    assert told.status_code == 422
+    assert world.app.wait(wait_id).status == "open"
 
 
 def test_no_cannot_be_said_where_nothing_is_to_be_decided(world: World):

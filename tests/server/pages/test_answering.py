@@ -21,6 +21,27 @@ def test_decision_is_one_press_of_a_button(desk: Desk, button: str, answer: str)
     assert (settled.answered_by, settled.answered_via) == ("anonymous", "inbox")
 
 
+def test_comment_beside_a_decision_reaches_the_node(desk: Desk):
+    wait_id = desk.ask("pay")
+    desk.browser.open("/")
+
+    desk.browser.press("Reject", {"comment": " too dear "})
+
+    assert desk.answer_of() == "reject"
+    assert desk.app.wait(wait_id).answer.comment == "too dear"
+
+
+def test_comment_that_is_too_long_is_shown_again_beside_what_is_wrong(desk: Desk):
+    wait_id = desk.ask("pay")
+    desk.browser.open("/")
+
+    page = desk.browser.press("Reject", {"comment": "x" * 4001})
+
+    assert page.status == 422
+    assert "may have 4000 characters" in page.text
+    assert desk.app.wait(wait_id).status == "open"
+
+
 def test_who_answers_second_is_told_who_was_first_and_when(office: Office):
     office.ask("pay", owner="acme")
     office.maya.open("/")

@@ -19,7 +19,7 @@ from bide.server.langgraph.answering import answering
 from bide.server.langgraph.assistant_shapes import Assistant
 from bide.server.langgraph.resolving import usable_assistant
 from bide.server.langgraph.wire import jsonable
-from bide.server.payloads import read_answer
+from bide.server.payloads import read_resume
 from bide.server.problems import Problem, not_found
 from bide.store.listing import read_shown
 from bide.store.notes import forget_run, note_thread, noted_thread
@@ -116,7 +116,7 @@ def start_run(ctx: Context, request: Request, caller: Caller, thread_id: str | N
         "notes": notes_of(body, assistant, metadata, is_temporary=is_stateless and body.on_completion != "keep"),
         **_when_busy(ctx, assistant, body, None if live is None else live.status),
     }
-    given = _given(ctx, thread_id, body)
+    given, options["comments"] = _given(ctx, thread_id, body)
     _check_input(ctx, assistant, given, thread_id)
     _check_place(ctx, assistant, given, options)
     with answering(ctx, caller, thread_id, given):
@@ -207,19 +207,17 @@ def _when_busy(ctx: Context, assistant: Assistant, body: RunBody, status: RunSta
     return {"if_busy": strategy, "if_waiting": "take_over", "on_paused": policy}  # type: ignore[typeddict-item]
 
 
-def _given(ctx: Context, thread_id: str | None, body: RunBody) -> Any:
-    """Return the input; a command wins over it, since clients send an empty input beside one."""
+def _given(ctx: Context, thread_id: str | None, body: RunBody) -> tuple[Any, dict[str, str]]:
+    """Return the input; a command wins over it, since clients send an empty input beside one. With it, what is said
+    beside the answers that it brings."""
     if body.command is None:
-        return body.input
+        return body.input, {}
     command = body.command
     has_answer = "resume" in command.model_fields_set and not (
         command.resume is None and (command.goto is not None or command.update is not None)
     )
-    return Command(
-        resume=_answers(ctx, thread_id, command.resume) if has_answer else UNSET,
-        update=command.update,
-        goto=_places(command.goto),
-    )
+    resume, comments = _answers(ctx, thread_id, command.resume) if has_answer else (UNSET, {})
+    return Command(resume=resume, update=command.update, goto=_places(command.goto)), comments
 
 
 def _check_input(ctx: Context, assistant: Assistant, given: Any, thread_id: str | None) -> None:
@@ -250,13 +248,10 @@ def _check_place(ctx: Context, assistant: Assistant, given: Any, options: StartO
     del options["begin_at"]
 
 
-def _answers(ctx: Context, thread_id: str | None, resume: Any) -> Any:
+def _answers(ctx: Context, thread_id: str | None, resume: Any) -> tuple[Any, dict[str, str]]:
     """Return an answer in the form that each wait asks for, from whichever form the client's inbox has sent."""
     waits = [] if thread_id is None else [wait for wait in ctx.app.waits(thread_id=thread_id) if wait.kind != "pause"]
-    known = {wait.id: wait for wait in waits}
-    if isinstance(resume, Mapping) and resume and all(key in known for key in resume):
-        return {key: read_answer(known[key], value) for key, value in resume.items()}
-    return read_answer(waits[0], resume) if len(waits) == 1 else resume
+    return read_resume(waits, resume)
 
 
 def _places(goto: Any) -> Any:

@@ -8,13 +8,13 @@ from bide.errors import AlreadyAnsweredError, BideError, WaitExpiredError
 from bide.server.auth.audit import audit
 from bide.server.caller import Caller
 from bide.server.context import Context
+from bide.server.decisions import LONGEST_COMMENT
 from bide.server.links.looking import Seen, Settled, key_of, look_at, told
 from bide.server.links.offers import ANY, RESPOND
 from bide.server.problems import Problem
 from bide.store.signed_links import use_link
 
 VIA = "link"
-LONGEST_COMMENT = 4000
 
 
 class Decision(NamedTuple):
@@ -63,6 +63,7 @@ def _first(server: Context, seen: Seen, decision: Decision) -> Decided:
             via=VIA,
             key=key_of(link),
             leaf=link.leaf or None,
+            comment=decision.comment,
         )
     except (AlreadyAnsweredError, WaitExpiredError):
         raise
@@ -73,8 +74,6 @@ def _first(server: Context, seen: Seen, decision: Decision) -> Decided:
         raise AlreadyAnsweredError(f"Wait {link.wait_id} was settled by the same link a moment ago.")
     # The answer is durable, and stands whether or not this is written: a link that was used finds its wait settled.
     use_link(server.app.store, link.link_id)
-    if decision.comment:
-        server.app.store.comment_wait(link.wait_id, decision.comment, by=link.recipient or None)
     _audit(server, seen, decision, woken.status)
     is_enough = woken.status == "resumed"
     thanks = "Thank you: it goes on." if is_enough else "Thank you: your decision counts. Others are still needed."

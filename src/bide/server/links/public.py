@@ -114,8 +114,8 @@ def _answer_json(server: Context, token: str, seen: Seen, asked: Any) -> Respons
     if not isinstance(comment, str) or not isinstance(action, str | None):
         raise Problem(422, '"action" and "comment" are texts.')
     if "value" in asked:
-        value = read_answer(seen.wait, asked["value"], seen.link.leaf or None)
-        decision = Decision(seen.offer.action_of(value), value, comment)
+        read = read_answer(seen.wait, asked["value"], seen.link.leaf or None)
+        decision = Decision(seen.offer.action_of(read.value), read.value, comment or read.comment or "")
     else:
         _check_known(seen, action)
         decision = Decision(action, seen.offer.answer(action or "", asked.get("form"), comment), comment)

@@ -30,7 +30,7 @@ class Given(NamedTuple):
     key: str | None = None
     expected: str | None = None
     action: str = "wait.answer"
-    note: str | None = None
+    comment: str | None = None
 
 
 class Answered(Told):
@@ -48,10 +48,12 @@ def give(server: Context, caller: Caller, wait_id: str, given: Given) -> Answere
     row = owned_wait(server.app, caller, wait_id)
     attempt = _Attempt(server, caller, row, given)
     try:
-        value = plain_of(read_answer(wait_of(server.app.graphs, row), given.value, given.leaf))
+        read = read_answer(wait_of(server.app.graphs, row), given.value, given.leaf)
+        value = plain_of(read.value)
         woken = server.app.wake(
             wait_id,
             value,
+            comment=given.comment or read.comment,
             by=caller.identity,
             via=given.via,
             key=given.key,
@@ -90,7 +92,7 @@ class _Attempt(NamedTuple):
     def note(self, outcome: str, **more: Any) -> None:
         """Write down what came of it."""
         given, row = self.given, self.row
-        said = {"via": given.via, "leaf": given.leaf, "note": given.note, **more}
+        said = {"via": given.via, "leaf": given.leaf, "comment": given.comment, **more}
         audit(self.server, self.caller, given.action, row.wait_id, row.thread_id, outcome, **said)
 
 

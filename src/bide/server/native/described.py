@@ -10,6 +10,7 @@ from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from bide.server.context import Server
+from bide.server.decisions import LONGEST_COMMENT
 from bide.server.problems import Problem
 
 ID = "^[A-Za-z0-9_.:@-]{1,128}$"
@@ -21,7 +22,7 @@ WaitId = Annotated[str, Path(pattern=ID, description="The id of a wait; of an in
 DeliveryId = Annotated[str, Path(pattern=ID, description="The id of a delivery.")]
 Id = Annotated[str, StringConstraints(pattern=ID)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=TEXT)]
-Words = Annotated[str, StringConstraints(max_length=4000)]
+Words = Annotated[str, StringConstraints(max_length=LONGEST_COMMENT)]
 Wanted = Annotated[str | None, Query(min_length=1, max_length=200, pattern=TEXT)]
 """What a list is filtered by."""
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]

@@ -21,6 +21,7 @@ from bide.server.native.described import (
     LimitedAnswer,
     Text,
     ThreadId,
+    Words,
     refusals,
     version_in,
 )
@@ -38,6 +39,7 @@ class Resume(Asked):
     wait_id: Id | None = Field(default=None, description="Which question; it may be left out when there is one.")
     interrupt_id: Id | None = Field(default=None, description="The same, as clients of LangGraph call it.")
     leaf: Text | None = Field(default=None, description="Where a wait needs several decisions: which one this is.")
+    comment: Words | None = Field(default=None, description="What is said beside it: the node hears it, too.")
     idempotency_key: Text | None = Field(default=None, description="As the header `Idempotency-Key`.")
 
 
@@ -93,7 +95,8 @@ def _resume(call: _Call, body: Resume, key: str | None, expected: str | None) ->
         wait_id = _only_question(call, body, key)
     elif owned_wait(call.server.app, call.caller, wait_id).thread_id != call.thread_id:
         raise not_found("wait", wait_id)
-    return give(call.server, call.caller, wait_id, Given(body.value, "resume", body.leaf, key, expected))
+    given = Given(body.value, "resume", body.leaf, key, expected, comment=body.comment)
+    return give(call.server, call.caller, wait_id, given)
 
 
 def _only_question(call: _Call, body: Resume, key: str | None) -> str:

@@ -57,6 +57,7 @@ class Part(Told):
     at: datetime | None = None
     via: str | None = None
     delivery_id: str | None = None
+    comment: str | None = None
     value: Any = None
 
 
@@ -168,6 +169,6 @@ def _parts(wait: Wait, open_leaves: frozenset[int]) -> list[Part]:
         part = Part(leaf=leaf.label, kind=leaf.kind, is_open=leaf.number in open_leaves)
         if wake is not None:
             told = {"by": wake.by, "at": wake.when, "via": wake.via, "delivery_id": wake.delivery}
-            part = part.model_copy(update={**told, "value": jsonable(wake.value)})
+            part = part.model_copy(update={**told, "comment": wake.comment, "value": jsonable(wake.value)})
         parts.append(part)
     return parts

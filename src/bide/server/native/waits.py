@@ -67,6 +67,7 @@ class Answer(Asked):
 
     value: Any
     leaf: Text | None = Field(default=None, description="Where a wait needs several decisions: which one this is.")
+    comment: Words | None = Field(default=None, description="What is said beside it: the node hears it, too.")
     idempotency_key: Text | None = Field(default=None, description="As the header `Idempotency-Key`.")
 
 
@@ -143,7 +144,8 @@ def answer_wait(
     """
     need(who, RESOLVE)
     key = idempotency_key or body.idempotency_key
-    return give(server, who, wait_id, Given(body.value, "api", body.leaf, key, version_in(if_match)))
+    given = Given(body.value, "api", body.leaf, key, version_in(if_match), comment=body.comment)
+    return give(server, who, wait_id, given)
 
 
 @router.post("/waits/{wait_id}/reject", responses=refusals(404, 409, 410, 412, 413), dependencies=[LimitedAnswer])
@@ -156,7 +158,7 @@ def reject_wait(
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
 ) -> Answered:
-    """Say no to an approval; the message goes where its form asks for one, and into the audit log."""
+    """Say no to an approval; the message goes where its form asks for one, or beside the answer as its comment."""
     need(who, RESOLVE)
     said = body or Rejection()
     _check_that_it_can_be_rejected(server.app, who, wait_id, said.leaf)

@@ -160,6 +160,8 @@ def _detail(kind: str, data: Mapping[str, Any], about: Wait | None) -> str:
         parts.append(about.node)
         if kind == "wait.answered" and answer is not None:
             parts.append(f"“{in_line(answer, 120)}”")
+    if data.get("text"):
+        parts.append(f"“{in_line(data['text'], 400)}”")
     parts += [f"{before}{data[key]}" for key, before in _SAID if data.get(key)]
     if data.get("deadline") and (until := moment(data["deadline"])) is not None:
         parts.append(f"until {until:%d %b %H:%M} UTC")
