@@ -44,6 +44,15 @@ MODES = (
 )
 
 
+def modes_in(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the stream modes that somebody asks for, one or several; whoever asks for none wants the values."""
+    chosen = (given,) if isinstance(given, str) else tuple(given or DEFAULT_MODES)
+    unknown = [mode for mode in chosen if mode not in MODES]
+    if unknown:
+        raise Problem(422, f"There is no stream mode {unknown[0]!r}. There are {', '.join(MODES)}.")
+    return chosen
+
+
 class CommandBody(BaseModel):
     """An answer, an update, a way to go."""
 
@@ -84,12 +93,7 @@ class RunBody(BaseModel):
     @property
     def modes(self) -> tuple[str, ...]:
         """The stream modes that were asked for."""
-        given = self.stream_mode
-        chosen = (given,) if isinstance(given, str) else tuple(given or DEFAULT_MODES)
-        unknown = [mode for mode in chosen if mode not in MODES]
-        if unknown:
-            raise Problem(422, f"There is no stream mode {unknown[0]!r}. There are {', '.join(MODES)}.")
-        return chosen
+        return modes_in(self.stream_mode)
 
     @property
     def goes_on(self) -> bool:

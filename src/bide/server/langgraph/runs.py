@@ -18,7 +18,7 @@ from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.cancelling import cancel_run, cancel_several
 from bide.server.langgraph.outcomes import waited
 from bide.server.langgraph.plain_json import PlainJsonRoute
-from bide.server.langgraph.run_requests import MODES, RunBody, start_run
+from bide.server.langgraph.run_requests import RunBody, modes_in, start_run
 from bide.server.langgraph.shapes import RUN_STATUS, run_shape
 from bide.server.langgraph.wire import read_bool, read_list
 from bide.server.problems import Problem, not_found
@@ -224,14 +224,9 @@ def _joined(
     ctx: Context, run: Run, stream_mode: list[str] | None, cancels: bool, last_event_id: str | None
 ) -> StreamingResponse:
     notes = run_notes(ctx.app.store, run.thread_id, run.run_id)
-    asked = (notes.get("kwargs") or {}).get("stream_mode")
-    own = (asked,) if isinstance(asked, str) else tuple(asked or ("values",))
-    modes = tuple(read_list(stream_mode or [])) or own
-    unknown = [mode for mode in modes if mode not in MODES]
-    if unknown:
-        raise Problem(422, f"There is no stream mode {unknown[0]!r}. There are {', '.join(MODES)}.")
-    subgraphs = bool((notes.get("kwargs") or {}).get("stream_subgraphs"))
-    goes_on = bool(notes.get("goes_on"))
+    asked = notes.get("kwargs") or {}
+    modes = modes_in(read_list(stream_mode or []) or asked.get("stream_mode"))
+    subgraphs, goes_on = bool(asked.get("stream_subgraphs")), bool(notes.get("goes_on"))
     story = Story(ctx, run.thread_id, run.run_id, modes, subgraphs=subgraphs, goes_on=goes_on)
     place = read_place(last_event_id)
     check_place(ctx, run.thread_id, place)

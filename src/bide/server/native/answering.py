@@ -81,6 +81,15 @@ def give(server: Context, caller: Caller, wait_id: str, given: Given) -> Answere
     return _told(woken, row)
 
 
+def answered_under(server: Context, caller: Caller, thread_id: str, key: str | None) -> str | None:
+    """Find the wait that this caller has answered under the same key before."""
+    if key is None:
+        return None
+    rows = server.app.store.waits_of(thread_id)
+    found = [row.wait_id for row in rows if row.answer_key == key and row.answered_by == caller.identity]
+    return found[-1] if found else None
+
+
 class _Attempt(NamedTuple):
     """Somebody who answers."""
 

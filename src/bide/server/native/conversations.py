@@ -12,7 +12,7 @@ from bide.runtime.views import Thread, Wait
 from bide.server.caller import READ, RESOLVE, RUN, Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import need, owned_thread
-from bide.server.native.answering import Given, give
+from bide.server.native.answering import Given, answered_under, give
 from bide.server.native.described import ID, Asked, IdempotencyKey, LimitedAnswer, Text, refusals
 from bide.server.native.resting import Rest, preferred_wait, rest_of, sentence, until_rest
 from bide.server.problems import Problem, not_found
@@ -110,11 +110,9 @@ def _was_taken(call: _Call) -> bool:
     """Whether a request under the same key has come before: what it did must not be done again, whatever that was."""
     if call.key is None:
         return False
-    store, owner = call.server.app.store, call.caller.owner
-    if store.request_of(owner, call.key) == call.thread_id:
+    if call.server.app.store.request_of(call.caller.owner, call.key) == call.thread_id:
         return True
-    rows = store.waits_of(call.thread_id)
-    return any(row.answer_key == call.key and row.answered_by == call.caller.identity for row in rows)
+    return answered_under(call.server, call.caller, call.thread_id, call.key) is not None
 
 
 def _answer(call: _Call, turn: Turn, thread: Thread) -> None:

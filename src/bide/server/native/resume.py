@@ -12,7 +12,7 @@ from bide.runtime.views import Wait
 from bide.server.caller import RESOLVE, Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import need, owned_thread, owned_wait
-from bide.server.native.answering import Answered, Given, give
+from bide.server.native.answering import Answered, Given, answered_under, give
 from bide.server.native.described import (
     Asked,
     Id,
@@ -103,7 +103,7 @@ def _only_question(call: _Call, body: Resume, key: str | None) -> str:
     """Return the one wait that an answer can be for."""
     waiting = call.server.app.waits(thread_id=call.thread_id, most=100)
     if not waiting:
-        return _answered_under(call, key) or _not_paused(call)
+        return answered_under(call.server, call.caller, call.thread_id, key) or _not_paused(call)
     if len(waiting) > 1:
         listed = [{"wait_id": wait.id, "waiting_for": wait.waiting_for} for wait in waiting]
         raise Problem(
@@ -120,15 +120,6 @@ def _only_question(call: _Call, body: Resume, key: str | None) -> str:
 def _is_answer(wait: Wait, body: Resume) -> bool:
     """Whether a body says something: nothing at all must not pass for an answer, except where nothing is asked."""
     return wait.kind == "pause" or "value" in body.model_fields_set
-
-
-def _answered_under(call: _Call, key: str | None) -> str | None:
-    """Find the wait that this caller has answered under the same key before."""
-    if key is None:
-        return None
-    rows = call.server.app.store.waits_of(call.thread_id)
-    found = [row for row in rows if row.answer_key == key and row.answered_by == call.caller.identity]
-    return found[-1].wait_id if found else None
 
 
 def _not_paused(call: _Call) -> str:
