@@ -43,6 +43,22 @@ def test_decision_takes_one_click_and_its_card_goes_without_a_reload(site: Site,
     assert site.answer_of("refund-7") == answer
 
 
+def test_enter_in_a_comment_decides_nothing_and_the_comment_goes_with_the_decision(site: Site, page: Page):
+    wait_id = site.ask("pay", "refund-7")
+    page.goto("/")
+    comment = card(page, wait_id).get_by_label("Comment (optional)")
+
+    comment.press_sequentially("too dear")
+    comment.press("Enter")
+    comment.press_sequentially("try in May")
+    assert site.app.wait(wait_id).status == "open"
+    card(page, wait_id).get_by_role("button", name="Reject").click()
+
+    expect(page.get_by_text("Answered. The thread goes on.")).to_be_visible()
+    assert site.answer_of("refund-7") == "reject"
+    assert site.app.wait(wait_id).answer.comment == "too dear\ntry in May"
+
+
 def test_double_click_decides_once_and_not_about_what_has_moved_there(site: Site, page: Page):
     wait_id = site.ask("vote", "post")
     others = [site.ask("pay", f"refund-{number}") for number in range(3)]

@@ -25,10 +25,12 @@ def test_comment_beside_a_decision_reaches_the_node(desk: Desk):
     wait_id = desk.ask("pay")
     desk.browser.open("/")
 
-    desk.browser.press("Reject", {"comment": " too dear "})
+    desk.browser.press("Reject", {"comment": " too dear\r\n"})
 
     assert desk.answer_of() == "reject"
     assert desk.app.wait(wait_id).answer.comment == "too dear"
+    for place in (f"/inbox/waits/{wait_id}", "/inbox/threads/t"):
+        assert "too dear" in desk.browser.open(place).text
 
 
 def test_comment_that_is_too_long_is_shown_again_beside_what_is_wrong(desk: Desk):

@@ -62,7 +62,7 @@ def read_answer(ask: Ask, typed: Typed) -> Answer:
 def _comment(ask: Ask, typed: Typed) -> str | None:
     if ask.comment is None:
         return None
-    said = typed.get(ask.comment.name, "").strip()
+    said = typed.get(ask.comment.name, "").replace("\r\n", "\n").strip()
     if len(said) > LONGEST_COMMENT:
         raise Refused(by_field={ask.comment.name: [f"may have {LONGEST_COMMENT} characters"]})
     return said or None

@@ -17,7 +17,7 @@ from bide.waits.leaves import Leaf, leaves
 GO, STOP, PLAIN = "go", "stop", "plain"
 FIELD = "field."
 PAYLOAD = "json"
-COMMENT = Field("comment", "Comment (optional)", "text")
+COMMENT = Field("comment", "Comment (optional)", "long")
 
 
 @dataclass(frozen=True, slots=True)

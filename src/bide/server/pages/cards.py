@@ -81,6 +81,11 @@ class Card:
         answer = self.wait.answer
         return answer.value if isinstance(answer, Wake) else answer
 
+    @property
+    def comment(self) -> str | None:
+        """What was said beside it."""
+        return self.wait.answer.comment if isinstance(self.wait.answer, Wake) else None
+
 
 def card_of(wait: Wait, now: datetime) -> Card:
     """Show a wait."""
