@@ -20,7 +20,7 @@ from bide.server.door import checked_id, need, owned_thread
 from bide.server.langgraph.allowing import allow
 from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.protocol_commands import CommandError, perform
-from bide.server.langgraph.wire import read_list
+from bide.server.langgraph.wire import read_list, thread_place
 from bide.server.problems import Problem, not_found
 from bide.server.streams.log import Log, Place, check_place, read_place
 from bide.server.streams.protocol import Happened, ThreadStory, event_of, told_through
@@ -172,7 +172,7 @@ async def stream_thread(
     place = read_place(last_event_id) or (Place(Cursor()) if last_event_id else None)
     await run_sync(check_place, ctx, thread_id, place)
     frames = unending(thread_frames(ctx, thread_id, frozenset(modes), place), ctx.stopping)
-    return streamed(frames, {"Location": f"/threads/{thread_id}/stream"})
+    return streamed(frames, {"Location": f"{thread_place(thread_id)}/stream"})
 
 
 # ── WebSocket ──────────────────────────────────────────────────────────────────────────────────────────────────────

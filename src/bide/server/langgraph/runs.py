@@ -20,7 +20,7 @@ from bide.server.langgraph.outcomes import waited
 from bide.server.langgraph.plain_json import PlainJsonRoute
 from bide.server.langgraph.run_requests import RunBody, modes_in, start_run
 from bide.server.langgraph.shapes import RUN_STATUS, run_shape
-from bide.server.langgraph.wire import read_bool, read_list
+from bide.server.langgraph.wire import read_bool, read_list, thread_place
 from bide.server.problems import Problem, not_found
 from bide.server.streams.log import check_place, read_place
 from bide.server.streams.run_stream import RunStream
@@ -109,9 +109,9 @@ def _start(ctx: Context, request: Request, who: Caller, thread_id: str | None, b
 
 def _placed(run: Run, what: str | None = None, *, stateless: bool = False) -> dict[str, str]:
     """Say where the run is found again: clients that lose the connection go there."""
-    place = f"/runs/{run.run_id}" if stateless else f"/threads/{run.thread_id}/runs/{run.run_id}"
+    place = f"/runs/{run.run_id}" if stateless else f"{thread_place(run.thread_id)}/runs/{run.run_id}"
     # A thread that nobody has named is found by its run alone nowhere else, so its own address is given to go on.
-    again = f"/threads/{run.thread_id}/runs/{run.run_id}"
+    again = f"{thread_place(run.thread_id)}/runs/{run.run_id}"
     return {"Content-Location": place, **({} if what is None else {"Location": f"{again}/{what}"})}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from fastapi import Response
 
@@ -11,7 +12,7 @@ from bide import clock
 from bide.clock import Instant
 from bide.shape.shown import jsonable
 
-__all__ = ["iso", "jsonable", "paged", "read_bool", "read_list"]
+__all__ = ["iso", "jsonable", "paged", "read_bool", "read_list", "thread_place"]
 
 TOTAL = "x-pagination-total"
 NEXT = "x-pagination-next"
@@ -48,6 +49,11 @@ def paged(response: Response, total: int, offset: int, limit: int) -> None:
     response.headers[TOTAL] = str(total)
     if offset + limit < total:
         response.headers[NEXT] = str(offset + limit)
+
+
+def thread_place(thread_id: str) -> str:
+    """Return the address of a thread, for a header: applications may give ids that no header could hold as they are."""
+    return f"/threads/{quote(thread_id, safe=':@')}"
 
 
 def iso(ms: Instant) -> str:

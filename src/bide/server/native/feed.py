@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -18,6 +17,7 @@ from bide.server.caller import READ, Caller
 from bide.server.context import Context, Server, Who
 from bide.server.door import need
 from bide.server.streams.hub import Watch
+from bide.server.streams.sse import HEARTBEAT, frame, part
 from bide.shape.shown import jsonable
 from bide.store.feed import Feed, FeedEvent, latest_cursor, read_feed, read_place
 
@@ -112,25 +112,24 @@ def _shown(event: FeedEvent) -> EventShown:
 # ── As a stream ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _stream(ctx: Context, caller: Caller, after: str | None, limit: int) -> AsyncIterator[str]:
+async def _stream(ctx: Context, caller: Caller, after: str | None, limit: int) -> AsyncIterator[bytes]:
     """Tell page after page, as fast as the client takes it; nothing is kept for one that is slow."""
     with _listening(ctx) as news:
         while not ctx.stopping.is_set():
             end = ctx.hub.end
             feed: Feed = await run_in_threadpool(read_feed, ctx.app.store, after, limit, caller.owner)
             if feed.events:
-                yield "".join(map(_frame, feed.events))
+                yield b"".join(map(_frame, feed.events))
             after = feed.cursor
             while not feed.is_more and not ctx.stopping.is_set():
                 if not await news():
-                    yield ": heartbeat\n\n"
+                    yield HEARTBEAT
                 if ctx.hub.end != end:
                     break
 
 
-def _frame(event: FeedEvent) -> str:
-    data = json.dumps(_shown(event).model_dump(), ensure_ascii=False, separators=(",", ":"))
-    return f"id: {event.cursor}\nevent: {event.kind}\ndata: {data}\n\n"
+def _frame(event: FeedEvent) -> bytes:
+    return frame(part(event.kind, _shown(event).model_dump()), event.cursor)
 
 
 @contextmanager

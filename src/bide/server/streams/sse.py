@@ -43,7 +43,21 @@ def part(event: str, data: Any) -> Part:
 def frame(sent: Part, id_: str | None = None) -> bytes:
     """Write an event as it goes over the wire."""
     named = "" if id_ is None else f"id: {id_}\n"
-    return f"{named}event: {sent.event}\ndata: {sent.data}\n\n".encode()
+    return f"{named}event: {_one_line(sent.event)}\ndata: {_one_line(sent.data)}\n\n".encode()
+
+
+_BREAKS = "\0\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
+"""What ends a line, or a text, for one reader or another."""
+_ESCAPED = str.maketrans({one: f"\\u{ord(one):04x}" for one in _BREAKS})
+
+
+def _one_line(text: str) -> str:
+    """Keep what a graph has named or said from ending its line: what comes behind that would be an event of its own.
+
+    The name of a node may hold anything, and is part of an event's name. Data is JSON, which has no line breaks; but
+    there are clients that take more for one than the standard does. Both say it as JSON would.
+    """
+    return text.translate(_ESCAPED) if any(one in text for one in _BREAKS) else text
 
 
 class BrokenOff(Exception):
