@@ -37,6 +37,7 @@ class Terminal:
             "COLUMNS": "100",
             "NO_COLOR": None,
             "FORCE_COLOR": None,
+            "TERM": "xterm-256color",
             "TZ": "UTC",
             "USER": "ann",
             "LOGNAME": "ann",
