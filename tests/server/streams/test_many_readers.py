@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,21 @@ async def test_hundreds_who_follow_different_threads_cost_one_look_at_a_time(ser
     assert crowd.news.empty(), "nobody else was told anything"
     assert max(looks) == MANY
     await crowd.leave()
+
+
+def test_reader_who_leaves_while_something_is_sent_to_it_is_let_go_at_once(serve: Serve, served_store):
+    server = serve()
+    read(f"{server.url}/threads/t/runs/stream", body=body_of("pouring") | {"input": {"parts": 40, "bulk": 250_000}})
+    hub = hub_of(server)
+    gc.disable()  # nobody else tidies up
+    try:
+        with opened(f"{server.url}/threads/t/stream", after="-") as follows:
+            next(follows)
+            until(lambda: hub.followers == 1, "somebody follows, and does not read on")
+
+        until(lambda: hub.followers == 0, "nobody follows any more")
+    finally:
+        gc.enable()
 
 
 # ── Slow ───────────────────────────────────────────────────────────────────────────────────────────────────────────
