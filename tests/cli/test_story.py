@@ -30,7 +30,7 @@ class Shell:
         shutil.copy(HERE / "shop.py", folder / "shop.py")
         self.folder = folder
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("BIDE_")},
+            **{name: value for name, value in os.environ.items() if not name.startswith(("BIDE_", "PYTHON"))},
             "BIDE_APP": "shop.py:app",
             "SHOP_STORE": store,
             **({"SHOP_SCHEMA": schema} if schema else {}),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -92,4 +94,7 @@ def bide(
 
 def run() -> None:
     """Run the command that was typed."""
+    # Whoever reads a worker's words through a pipe, as service managers do, reads each line when it is said.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     app(prog_name="bide")
