@@ -13,6 +13,9 @@ from tests.runtime.simulated.lives import live
 
 SOON = 400
 """Seeds within which a bug must show."""
+RARE = {"lets a zombie write checkpoints": 2_500}
+"""Those that need more. A zombie that reads its thread late sees there that it has lost it: the epoch alone stops only
+one that stood still between reading and writing, and goes on before its successor has written."""
 
 IN_SQL = {
     "lets a zombie write": ("hold_lease write_checkpoint end_run", "AND epoch = :epoch", "AND :epoch = :epoch"),
@@ -43,7 +46,7 @@ def first_to_find(seeds: range) -> int | None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("bug", IN_SQL)
 def test_simulation_finds_a_runtime_that(bug: str, monkeypatch: pytest.MonkeyPatch):
     names, old, new = IN_SQL[bug]
@@ -52,7 +55,7 @@ def test_simulation_finds_a_runtime_that(bug: str, monkeypatch: pytest.MonkeyPat
         monkeypatch.setitem(queries(), query, queries()[query].replace(old, new))  # type: ignore[arg-type]
     monkeypatch.setattr("tests.runtime.simulated.simulation.MOST_MOVES", 8_000)
 
-    assert first_to_find(range(SOON)) is not None
+    assert first_to_find(range(RARE.get(bug, SOON))) is not None
 
 
 @pytest.mark.slow
