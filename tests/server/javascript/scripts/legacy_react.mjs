@@ -71,16 +71,23 @@ seen.rejoined = Gated.stream.values.steps;
 seen.forgotten = window.sessionStorage.getItem(`lg:stream:${place}`);
 seen.runs = (await client.runs.list(place)).length;
 
-// A run that is stopped.
-const never = `${given.folder}/never`;
-Gated.stream.submit({ gate: never }, { onDisconnect: "continue", streamResumable: true });
-await until(() => Gated.stream?.values.steps?.length === 4, "another run has made its first step");
-await Gated.stream.stop();
-await until(() => rests(back), "it is stopped");
-await client.runs.join(place, (await client.runs.list(place))[0].run_id);
-seen.stopped = (await client.runs.list(place))[0].status;
-writeFileSync(never, "");
 back.unmount();
+
+// A run that is stopped. On a thread of its own: a page that was left goes on reading, and forgets the run of its thread
+// when it has read to the end, though that is another one by then.
+const never = `${given.folder}/never`;
+const elsewhere = await newThread();
+const Stopped = chatOf(useStream, { ...options, assistantId: "gated", threadId: elsewhere, reconnectOnMount: true });
+const stopped = mount(Stopped);
+await until(() => Stopped.stream && !Stopped.stream.isThreadLoading, "it is there");
+Stopped.stream.submit({ gate: never }, { onDisconnect: "continue", streamResumable: true });
+await until(() => Stopped.stream?.values.steps?.length === 1, "its first step is there");
+await Stopped.stream.stop();
+await until(() => rests(stopped), "it is stopped");
+await client.runs.join(elsewhere, (await client.runs.list(elsewhere))[0].run_id);
+seen.stopped = (await client.runs.list(elsewhere))[0].status;
+writeFileSync(never, "");
+stopped.unmount();
 
 await leave();
 tell(seen);
