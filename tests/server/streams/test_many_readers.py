@@ -181,6 +181,7 @@ def test_reader_who_leaves_while_something_is_sent_to_it_is_let_go_at_once(serve
             until(lambda: hub.followers == 1, "somebody follows, and does not read on")
 
         until(lambda: hub.followers == 0, "nobody follows any more")
+        assert not gc.isenabled()
     finally:
         gc.enable()
 
