@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -140,8 +140,3 @@ class Reread:
     async def again(self) -> Message:
         """Give what was read before, in its order, and then go on."""
         return self._seen.pop(0) if self._seen else await self._receive()
-
-
-def csrf_of(connection: HTTPConnection) -> str:
-    """Return what a form must send back in its field `csrf`; empty where nobody signs in by a cookie."""
-    return str(connection.scope.get(CSRF, ""))
