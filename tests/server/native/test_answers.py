@@ -177,6 +177,8 @@ def test_what_is_said_beside_a_decision_is_shown_and_in_the_log(world: World, ad
     assert world.answer_of() == "reject"
     told = [event.data["text"] for event in world.app.follow("t") if event.kind == "wait.commented"]
     assert told == ["too dear"]
+    (line,) = world.store.audit_entries("", subject=wait_id)
+    assert line.details["comment"] == "too dear"
 
 
 def test_comment_that_is_too_long_is_refused_and_the_wait_stays_open(world: World):

@@ -50,10 +50,12 @@ def give(server: Context, caller: Caller, wait_id: str, given: Given) -> Answere
     try:
         read = read_answer(wait_of(server.app.graphs, row), given.value, given.leaf)
         value = plain_of(read.value)
+        given = given._replace(comment=given.comment or read.comment)
+        attempt = attempt._replace(given=given)
         woken = server.app.wake(
             wait_id,
             value,
-            comment=given.comment or read.comment,
+            comment=given.comment,
             by=caller.identity,
             via=given.via,
             key=given.key,
