@@ -176,6 +176,14 @@ def test_worker_until_idle_tells_what_it_drove(terminal: Terminal):
     assert terminal.see("worker", "--until-idle") == "0 runs: nothing was ready.\n"
 
 
+def test_worker_drives_graphs_that_are_named_behind_it_as_a_server_does(terminal: Terminal):
+    terminal.see("start", "chats", "{}", "--thread", "c1")
+
+    named = terminal.ask("worker", f"{terminal.folder}/shop.py:app", "--until-idle", BIDE_APP=None)
+
+    assert named == {"driven": 1, "outcomes": {"waiting": 1}}
+
+
 def test_worker_serves_the_queues_that_it_is_told_to(terminal: Terminal):
     terminal.see("start", "chats", "{}", "--thread", "c1", "--queue", "slow")
 

@@ -1,4 +1,4 @@
-"""Where graphs come from: `shop.py:app` or `module:name`, after `--app`, in a `bide.toml`, or given to `bide serve`.
+"""Where graphs come from: `shop.py:app` or `module:name`, after `--app`, in a `bide.toml`, or behind `bide serve`.
 
 What goes wrong in somebody's own file is told as theirs, with their line, and without a page of ours around it.
 """

@@ -17,6 +17,12 @@ from bide.cli.desk import Desk, Place
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
+GraphPlaces = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[FILE.py:NAME]...", help="Graphs, or one application.", show_default=False),
+]
+"""What may be named beside the options, by commands that serve whatever they are given."""
+
 
 @dataclass(frozen=True)
 class Where:

@@ -11,7 +11,7 @@ import typer
 
 from bide.cli.desk import Desk
 from bide.cli.exits import CliError, Exit
-from bide.cli.options import command
+from bide.cli.options import GraphPlaces, command
 
 if TYPE_CHECKING:
     from bide.runtime import Bide
@@ -83,10 +83,7 @@ def serve(
     door: Door,
     work: Work,
     logs: Logs,
-    places: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILE.py:NAME]...", help="Graphs, or one application.", show_default=False),
-    ] = None,
+    places: GraphPlaces = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="A bide.toml. (default: that of this folder)")
     ] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bide.cli.desk import Desk
-from bide.cli.options import command
+from bide.cli.options import GraphPlaces, command
 
 if TYPE_CHECKING:
     from bide.runtime import Bide, Worker
@@ -31,6 +31,7 @@ class Pace:
 def worker(
     desk: Desk,
     pace: Pace,
+    places: GraphPlaces = None,
     queues: Annotated[
         list[str] | None, typer.Option("--queue", "-q", help="Serve this queue; may be repeated.")
     ] = None,
@@ -45,6 +46,7 @@ def worker(
     ] = False,
 ) -> None:
     """Drive runs, and see to what is due. Ctrl-C or SIGTERM lets steps finish, gives runs back, and stops."""
+    desk.given = tuple(places or ())
     desk.need_graphs("bide worker")
     app = desk.new_app
     served = tuple(queues or ("default",))
