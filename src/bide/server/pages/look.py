@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from bide.clock import uuid7
 from bide.runtime import Bide
 from bide.runtime.views import moment
+from bide.server.auth.middleware import CSRF
 from bide.server.context import caller_of, context_of
 from bide.server.pages import words
 from bide.server.pages.assets import address_of
@@ -72,7 +73,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     shown = {
         "layout": "fragment.html" if request.headers.get(FRAGMENT) else "page.html",
         "caller": caller,
-        "csrf": request.scope.get("bide.csrf", ""),
+        "csrf": request.scope.get(CSRF, ""),
         "key": uuid7(app.store.clock.now()),
         "here": request.url.path,
         "now": now,
@@ -88,7 +89,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
 
 def bare_page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page for somebody who is not signed in: nothing of the inbox stands around it."""
-    shown = {"layout": "bare.html", "csrf": request.scope.get("bide.csrf", ""), **values}
+    shown = {"layout": "bare.html", "csrf": request.scope.get(CSRF, ""), **values}
     return HTMLResponse(_rendered(template, shown), status, headers=HEADERS)
 
 
